@@ -16,6 +16,7 @@ import {
   openDatabase,
   type Transaction,
 } from "../src/core/postgres/connect.ts";
+import { isRefused } from "../src/core/postgres/connections.ts";
 import { explained, withDatabaseErrors } from "../src/core/postgres/database-errors.ts";
 import { migrate } from "../src/core/postgres/migrate.ts";
 import { DatabaseError, messageOf } from "../src/lib/errors.ts";
@@ -25,6 +26,7 @@ import { certificate, certificateOfOther, expiredCertificate } from "./support/c
 import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, openTestDatabase } from "./support/database.ts";
 import { proxyTo, tlsProxyTo } from "./support/tcp-proxy.ts";
+import { throwawayServer } from "./support/throwaway-server.ts";
 
 const password = "hunter2-and-more";
 
@@ -185,6 +187,8 @@ test.each<[string, string | undefined, RegExp]>([
   ["going down", "57P01", /the server was shut down; run again when it is up/],
   ["cannot write", "25006", /DATABASE_URL names .* \(a replica, or .*; name the primary/],
   ["cancelled", "57014", /the statement took too long; look for locks/],
+  ["ended", "25P04", /raise it \(alter role NAME set transaction_timeout = 0\)/],
+  ["temp files", "53400", /a limit of the server was reached; raise it/],
   ["no table", "42P01", /of an older version, .* or half restored; run bill-sync db migrate/],
   ["File too large", "XX000", /a file of the server may not grow; raise its limit/],
   ["nobody foresaw it", "XX000", /\(nobody foresaw it, XX000\); what was committed is kept$/],
@@ -195,6 +199,42 @@ test.each<[string, string | undefined, RegExp]>([
   expect(said).toBeInstanceOf(DatabaseError);
   expect(messageOf(said)).toMatch(remedy);
   expect(messageOf(said)).toMatch(/; what was committed is kept$/);
+});
+
+test.each([
+  ["FEHLER", "40001", true],
+  ["FEHLER", "23505", true],
+  ["FEHLER", "57014", true],
+  ["FATAL", "57P01", false],
+  ["FATAL", "25P04", false],
+  ["PANIK", "53100", false],
+])("%s %s in the language of the server is a refusal by its code: %s", (severity, code, isIt) => {
+  const raised = Object.assign(new pg.DatabaseError("Meldung", 0, "error"), { severity, code });
+  expect(isRefused(raised)).toBe(isIt);
+});
+
+test("limits of the server for whole transactions, statements and idle sessions end no transaction of the program", async () => {
+  const limits = [
+    "transaction_timeout",
+    "statement_timeout",
+    "lock_timeout",
+    "idle_in_transaction_session_timeout",
+    "idle_session_timeout",
+  ];
+  await using server = await throwawayServer({
+    settings: Object.fromEntries(limits.map((name) => [name, "200"])),
+  });
+  await using pool = openDatabase(server.url);
+  const slow = async (tx: Transaction) => {
+    await tx.execute("select pg_sleep(0.3)");
+    await new Promise((settle) => setTimeout(settle, 300));
+    return tx.execute("select 1 as one");
+  };
+  for (const run of [inTransaction, inSnapshot])
+    expect((await run(pool.db, slow)).rows).toEqual([{ one: 1 }]);
+  // The server has closed it meanwhile.
+  await new Promise((settle) => setTimeout(settle, 300));
+  expect((await pool.db.execute("select 1 as one")).rows).toEqual([{ one: 1 }]);
 });
 
 describe("a pool", () => {

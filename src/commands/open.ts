@@ -1,10 +1,11 @@
-import { sql } from "drizzle-orm";
+import { getTableName, sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import pg, { escapeIdentifier } from "pg";
 import type { DatabaseConfig } from "../accounts/config.ts";
 import { type Database, openDatabase } from "../core/postgres/connect.ts";
 import type { StatementLimit } from "../core/postgres/connections.ts";
 import { withDatabaseErrors } from "../core/postgres/database-errors.ts";
+import { tables } from "../core/postgres/schema/tables.ts";
 import { DatabaseError, UsageError } from "../lib/errors.ts";
 import { Secret } from "../lib/secret.ts";
 import type { Wings } from "./io.ts";
@@ -82,8 +83,12 @@ type Stranger = {
   readonly isOurs: boolean;
 };
 
-// The place of the answer among those of the statements of the question.
-const answered = 3;
+/** A table of the program of which this user sees some rows only. */
+type Filtered = { readonly table: string; readonly policies: readonly string[] };
+
+// The places of the answers among those of the statements of the question.
+const [strangersAt, filteredAt] = [3, 4];
+const ownTables = Object.values(tables).map((table) => `'${getTableName(table)}'`);
 // As one message, in one transaction that looks names up in pg_catalog alone: this statement, too,
 // would run a stranger's operators.
 const question = `
@@ -143,26 +148,62 @@ const question = `
         and objid = made.oid
         and deptype = 'e'
     );
+  select
+    relname::text as table,
+    array(
+      select polname::text
+      from pg_policy
+      where polrelid = pg_class.oid
+      order by polname
+    ) as policies
+  from pg_class
+  join pg_namespace on pg_namespace.oid = relnamespace
+  where nspname = 'public'
+    and relname in (${ownTables.join(", ")})
+    and row_security_active(pg_class.oid)
+  order by relname <> 'bills', relname;
   commit`;
 
 /** In one round trip. */
-async function findStrangers(client: pg.ClientBase): Promise<readonly Stranger[]> {
+async function askServer(client: pg.ClientBase) {
   // The driver answers a text of several statements by a list, which its types do not know.
-  const answers: unknown = await client.query<Stranger>(question);
-  const answer: unknown = Array.isArray(answers) ? answers.at(answered) : undefined;
-  if (answer instanceof pg.Result) return answer.rows;
-  throw new Error("defect: the answer is not where it was");
+  const answers: unknown = await client.query(question);
+  const rowsOf = <Row>(at: number): readonly Row[] => {
+    const answer: unknown = Array.isArray(answers) ? answers.at(at) : undefined;
+    if (answer instanceof pg.Result) return answer.rows;
+    throw new Error("defect: the answer is not where it was");
+  };
+  return {
+    strangers: rowsOf<Stranger>(strangersAt),
+    filtered: rowsOf<Filtered>(filteredAt),
+  };
+}
+
+/**
+ * Refuses a user from whom row-level security hides rows: the server would leave them out in silence.
+ * @throws DatabaseError with the remedy.
+ */
+function refuseFiltered([first, ...others]: readonly Filtered[]): void {
+  if (first === undefined) return;
+  const { table, policies } = first;
+  const by = policies.length === 0 ? "it has no policy" : `policy ${policies.join(", ")}`;
+  const more = others.length === 0 ? "" : ` and of ${others.map((one) => one.table).join(", ")}`;
+  throw new DatabaseError(
+    `row-level security hides rows of table ${table} (${by})${more} from this program's user, who must see all: as the owner, run alter table ${table} disable row level security, or alter role NAME bypassrls as a superuser`,
+  );
 }
 
 /**
  * Ends everybody's right to create in schemas that are this user's.
- * @throws DatabaseError, with the remedy, where a stranger's code would run as this user, or could.
+ * @throws DatabaseError, with the remedy, where a stranger's code would run as this user, or could, or where rows
+ *   are hidden from this user.
  */
 export async function keepStrangersOut(
   client: pg.PoolClient,
   notify: (message: string) => void,
 ): Promise<void> {
-  const strangers = await findStrangers(client);
+  const { strangers, filtered } = await askServer(client);
+  refuseFiltered(filtered);
   for (const { schema, owner, isOurs } of strangers) {
     if (schema === null) continue;
     const statement = `revoke create on schema ${escapeIdentifier(schema)} from public`;

@@ -12,6 +12,7 @@ import {
   lent,
   openPool,
   type StatementLimit,
+  serverVersionOf,
   usualStatementMaxMs,
 } from "./connections.ts";
 
@@ -81,17 +82,27 @@ export type TransactionOptions = StatementLimit & {
   readonly isPipelined?: boolean;
 };
 
-/** The statements that begin a transaction, as one message. */
-const beginText = ({
-  isolation = "read committed",
-  statementMaxMs = usualStatementMaxMs,
-  idleMaxMs = transactionIdleMaxMs,
-  lockMaxMs = usualLockMaxMs,
-}: TransactionOptions) => `
+/**
+ * The statements that begin a transaction, as one message. Row-level security would filter what is read, in
+ * silence: with `row_security` off, the server refuses instead. From version 17 on, the server may limit whole
+ * transactions, too; those of this program are limited statement by statement.
+ */
+const beginText = (
+  client: pg.PoolClient,
+  {
+    isolation = "read committed",
+    statementMaxMs = usualStatementMaxMs,
+    idleMaxMs = transactionIdleMaxMs,
+    lockMaxMs = usualLockMaxMs,
+  }: TransactionOptions,
+) => `
   begin isolation level ${isolation};
+  set local row_security = off;
   set local statement_timeout = ${statementMaxMs};
   set local lock_timeout = ${lockMaxMs};
-  set local idle_in_transaction_session_timeout = ${idleMaxMs}`;
+  set local idle_in_transaction_session_timeout = ${idleMaxMs}${
+    serverVersionOf(client) >= 17 ? "; set local transaction_timeout = 0" : ""
+  }`;
 
 /**
  * Runs work in one transaction. Where the work fails its connection is closed, which makes the server
@@ -131,7 +142,7 @@ export async function begin<Read>(
   options: TransactionOptions,
 ): Promise<Read> {
   // In this order: Drizzle sends a statement only once it is awaited, and BEGIN must be sent first.
-  const beginning = client.query({ text: beginText(options) });
+  const beginning = client.query({ text: beginText(client, options) });
   // Where the read throws before it returns a promise, BEGIN's failure is handled all the same.
   const [, found] = await Promise.all([beginning, Promise.try(read, transactionOn(client))]);
   return found;
@@ -168,7 +179,7 @@ export async function executeAtOnce<Row extends Record<string, unknown>>(
     const { stream } = connectionOf(client);
     stream.cork();
     const answers = [
-      client.query(beginText(options) + (keepsPlan ? keptPlan : "")),
+      client.query(beginText(client, options) + (keepsPlan ? keptPlan : "")),
       client.query<Assume<Row, pg.QueryResultRow>>({ ...name, text, values }),
       client.query(commitText),
     ] as const;

@@ -28,6 +28,9 @@ const clearTextRefusal =
  * without TLS, that may be any program which listens at the address.
  */
 export class GuardedClient extends pg.Client {
+  /** The server's major version, which it tells when it is connected to. */
+  serverVersion = 0;
+
   constructor(config?: pg.ClientConfig) {
     super(config);
     const connection = connectionOf(this);
@@ -36,8 +39,19 @@ export class GuardedClient extends pg.Client {
       const { stream } = connection;
       if (!(stream instanceof TLSSocket)) stream.destroy(new Error(clearTextRefusal));
     });
+    connection.on("parameterStatus", ({ parameterName, parameterValue }: ParameterStatus) => {
+      if (parameterName === "server_version")
+        this.serverVersion = Number.parseInt(parameterValue, 10);
+    });
   }
 }
+
+/** The driver's message. Its types do not have it. */
+type ParameterStatus = { readonly parameterName: string; readonly parameterValue: string };
+
+/** The major version of the server that a client is connected to. */
+export const serverVersionOf = (client: pg.PoolClient): number =>
+  client instanceof GuardedClient ? client.serverVersion : 0;
 
 type Checkout = (
   error: Error | undefined,
@@ -220,9 +234,15 @@ function isConsequence(error: unknown): boolean {
     : cause instanceof Error && /connection terminated|not queryable/i.test(cause.message);
 }
 
+/*
+ * With these codes a server may have ended the session, and the work of a COMMIT stand. Only its severity, which is in the
+ * language of the server's messages, would tell more.
+ */
+const mayEndSession = /^(?:08|53|57P|58|XX)|^25P0[34]/;
+
 /** Whether the server itself says that a statement failed, and goes on. */
 export const isRefused = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && error.severity === "ERROR";
+  error instanceof pg.DatabaseError && error.code !== undefined && !mayEndSession.test(error.code);
 
 export const isCommit = ({ command }: pg.QueryResult): boolean => command === "COMMIT";
 

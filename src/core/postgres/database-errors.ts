@@ -22,6 +22,12 @@ const isOtherSchema =
   "its tables are of an older version, not this program's, or half restored; run bill-sync db migrate, " +
   "or restore a whole backup into an empty database";
 
+const isFiltered =
+  "row-level security hides rows of that table from this user; let the table's owner run alter table NAME disable " +
+  "row level security, or let this user see all rows (alter role NAME bypassrls)";
+const limitOf = (name: string) =>
+  `this user's ${name} ended it; raise it (alter role NAME set ${name} = 0) and run again`;
+
 /** Failures that are not tried again, since another try would wait as long. */
 const silences = [serverIsSilent, isUnanswered, isLocked];
 
@@ -30,6 +36,7 @@ const remedies: Readonly<Record<string, string>> = {
   "25006":
     "DATABASE_URL names a server or a user that may not write (a replica, or a user with " +
     "default_transaction_read_only); name the primary, and a user who writes",
+  "25P04": limitOf("transaction_timeout"),
   "25P03": "this program was frozen during a transaction, which was undone; run again",
   "28000": "check the user in DATABASE_URL and the server's pg_hba.conf",
   "28P01": "check the user and the password in DATABASE_URL",
@@ -47,11 +54,13 @@ const remedies: Readonly<Record<string, string>> = {
   "42P07": isForeign,
   "53100": "the server's disk is full; free some space and run again",
   "53200": "the server is out of memory; run again when it has some",
+  "53400": "a limit of the server was reached; raise it (temp_file_limit, say) and run again",
   "53300": "the server has no connection left; raise the limit, or close some and run again",
   "55P03": isLocked,
   "57014": "the statement took too long; look for locks on the server and run again",
   "57P01": "the server was shut down; run again when it is up",
   "57P02": "the server crashed; run again when it is up",
+  "57P05": limitOf("idle_session_timeout"),
   "57P03": "the server is starting up or shutting down; run again in a moment",
   EAI_AGAIN: "the host's name cannot be looked up now; check the network",
   ECONNREFUSED: "start the server, or correct host and port in DATABASE_URL",
@@ -107,8 +116,9 @@ export function explained(error: unknown): unknown {
   if (remedy === undefined && !isServers) return cause;
   const what = isServers ? `${message}, ${code}` : message;
   const tail = remedy === undefined ? "" : `: ${remedy}`;
-  // Told apart by its message: a statement that somebody cancelled has the same code, and may be retried.
-  const isOverdue = code === "57014" && /statement timeout/.test(message);
+  // Told apart by its message: a statement that somebody cancelled has the same code, and may be retried. In
+  // another language than English it counts as overdue.
+  const isOverdue = code === "57014" && !/user request/.test(message);
   const isSilent = isOverdue || silences.some((silence) => silence === remedy);
   return new (isSilent ? DatabaseSilentError : DatabaseError)(
     `the database failed (${what})${tail}; what was committed is kept`,
@@ -116,12 +126,19 @@ export function explained(error: unknown): unknown {
   );
 }
 
-const remedyOfOwn = (error: unknown): string | undefined =>
-  error instanceof Error &&
-  "address" in error &&
-  ["ECONNREFUSED", "ENOENT"].includes(errorCode(error) ?? "")
+function remedyOfOwn(error: unknown): string | undefined {
+  // The server's message names the table.
+  if (error instanceof pg.DatabaseError && rowSecurity.includes(error.routine ?? ""))
+    return isFiltered;
+  return error instanceof Error &&
+    "address" in error &&
+    ["ECONNREFUSED", "ENOENT"].includes(errorCode(error) ?? "")
     ? remedyOfEnded.get(error.address)
     : undefined;
+}
+
+/** The server's functions that refuse because of row-level security, with the code of any missing right. */
+const rowSecurity = ["check_enable_rls", "ExecWithCheckOptions"];
 
 function remedyOf(code: string | undefined, message: string): string | undefined {
   const known = code === undefined ? undefined : remedies[code];

@@ -1,6 +1,11 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, hourMs, isoTime } from "../../lib/time.ts";
-import { type Database, inTransaction, type Transaction } from "../postgres/connect.ts";
+import {
+  type Database,
+  inTransaction,
+  type Queryable,
+  type Transaction,
+} from "../postgres/connect.ts";
 import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { onlyRow, textArray, timeText } from "../postgres/values.ts";
 import type { Ledger, PageCounts } from "../words/nouns.ts";
@@ -9,6 +14,45 @@ import { makeDays } from "./differing-days.ts";
 
 /** How many bills a ledger has by the count that is kept, and by counting its rows, which are right. */
 export type BillCount = Ledger & { readonly keptCount: number; readonly rowCount: number };
+/** The same of a ledger in a file, whose product type this version may not know. */
+export type CountInFile = Omit<BillCount, "productType"> & { readonly productType: string };
+
+/** The ledgers that say that they have more bills than there are, as of one moment. */
+export async function readShortLedgers(db: Queryable): Promise<readonly BillCount[]> {
+  const { rows } = await db.execute<Ledger & Record<"keptCount" | "rowCount", string>>(sql`
+    select
+      account,
+      product_type as "productType",
+      ledgers.bills::text as "keptCount",
+      coalesce(counts.bills, 0)::text as "rowCount"
+    from ledgers
+    left join (
+      select account, product_type, count(*) as bills
+      from bills
+      group by account, product_type
+    ) as counts using (account, product_type)
+    where ledgers.bills > coalesce(counts.bills, 0)
+    order by account, product_type`);
+  return rows.map(countOf);
+}
+
+const countOf = ({
+  keptCount,
+  rowCount,
+  ...ledger
+}: Ledger & Record<"keptCount" | "rowCount", string>): BillCount => ({
+  ...ledger,
+  keptCount: Number(keptCount),
+  rowCount: Number(rowCount),
+});
+
+/** "2 of 5 bills of main USDT-FUTURES and 1 more ledger" */
+export function shortText([first, ...others]: readonly CountInFile[]): string | undefined {
+  if (first === undefined) return undefined;
+  const { account, productType, rowCount, keptCount } = first;
+  const more = others.length === 0 ? "" : `, and fewer of ${others.length} more`;
+  return `${rowCount} of ${keptCount} bills of ${account} ${productType}${more}`;
+}
 
 // Generous: counting a million bills takes about a tenth of a second, and no writer waits for it.
 const statementMaxMs = hourMs;
@@ -46,11 +90,7 @@ export function recount(db: Database, account: string): Promise<readonly BillCou
       ) as counts
       group by account, product_type
       order by product_type`);
-    const counts = rows.map(({ keptCount, rowCount, ...ledger }) => ({
-      ...ledger,
-      keptCount: Number(keptCount),
-      rowCount: Number(rowCount),
-    }));
+    const counts = rows.map(countOf);
     const days = Map.groupBy(await daysWithRowsGone(tx, account), ({ productType }) => productType);
     if (days.size > 0) await makeDays(tx, account);
     const wrong = counts.filter(({ keptCount, rowCount }) => keptCount !== rowCount);

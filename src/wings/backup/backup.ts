@@ -12,6 +12,7 @@ import { leases } from "../../core/postgres/schema/accounts-schema.ts";
 import { analyticsViews } from "../../core/postgres/schema/schema.ts";
 import { tables } from "../../core/postgres/schema/tables.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
+import { readShortLedgers, shortText } from "../../core/store/bill-counts.ts";
 import { DatabaseError, ReportableError } from "../../lib/errors.ts";
 import { hourMs } from "../../lib/time.ts";
 import { programVersion } from "../../lib/version.ts";
@@ -46,7 +47,8 @@ export type BackupPart = Buffer | string;
 /**
  * Hands a backup of all kept tables, as of one moment, to `write`. The database is only read. The
  * format is in backup-file.ts.
- * @throws DatabaseError where the database has no tables, or this user may not read all of them.
+ * @throws DatabaseError where the database has no tables, or this user may not read all of them; ReportableError
+ *   where its ledgers have fewer bills than they say.
  */
 export function backUp(
   db: Database,
@@ -59,6 +61,7 @@ export function backUp(
       await useOneMoment(tx);
       await usePlainText(tx);
       const header = await headerOf(tx);
+      await refuseShort(tx);
       await write(linesOf(tx, header, signal));
       return header;
     },
@@ -75,6 +78,15 @@ export const usePlainText = (tx: Transaction) =>
     set local datestyle = 'ISO, YMD';
     set local timezone = 'UTC';
     set local search_path = public`);
+
+async function refuseShort(tx: Transaction): Promise<void> {
+  const short = shortText(await readShortLedgers(tx));
+  if (short === undefined) return;
+  throw new ReportableError(
+    `the database has ${short}, so nothing was written: somebody deleted rows, or hides them from this user; ` +
+      "bill-sync reconcile --full counts them anew and keeps the difference as a break, then back up again",
+  );
+}
 
 async function headerOf(tx: Transaction): Promise<BackupHeader> {
   const [first, ...others] = await appliedMigrations(tx);

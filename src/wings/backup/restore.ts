@@ -17,6 +17,7 @@ import {
   refuseUnfitServer,
 } from "../../core/postgres/migrate.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
+import { recount } from "../../core/store/bill-counts.ts";
 import { AccountHeldError, DatabaseError, UsageError } from "../../lib/errors.ts";
 import { hourMs } from "../../lib/time.ts";
 import { countOf, keptTables, tableMaxMs, usePlainText } from "./backup.ts";
@@ -81,6 +82,9 @@ export async function restore(
   await withDatabaseErrors(async () => {
     await using database = openDatabase(databaseUrl);
     await nameRestored(database.db);
+    // Keeps what the backup lacks as breaks, so that nothing calls the ledger complete.
+    for (const account of new Set(reading.short.map((ledger) => ledger.account)))
+      await recount(database.db, account);
   });
   return { ...reading, migrated };
 }
