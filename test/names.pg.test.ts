@@ -16,7 +16,7 @@ import { pricesOf } from "../src/commands/export-options.ts";
 import { errorKinds } from "../src/commands/io.ts";
 import { status } from "../src/commands/status.ts";
 import { targetNames } from "../src/commands/sync.ts";
-import { differenceKinds } from "../src/commands/verify-result.ts";
+import { differenceKinds } from "../src/commands/verify.ts";
 import { categories } from "../src/core/contract/business-types.ts";
 import { productTypes } from "../src/core/contract/product-types.ts";
 import { inSnapshot } from "../src/core/postgres/connect.ts";

@@ -29,8 +29,7 @@ import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { openFilled, withUnreachable } from "./stored.ts";
-import { compareAccounts } from "./verify.ts";
-import { leftLines, recountText, remarksOf, repairedOf } from "./verify-result.ts";
+import { compareAccounts, leftLines, recountText, remarksOf, repairedOf } from "./verify.ts";
 
 type ReconcileOptions = {
   /** Checks all bills again, not only changed ones. */
