@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { dayIn } from "../src/books/export/time-zone.ts";
-import { type ExportFlags, exportOptions } from "../src/commands/export-options.ts";
-import { endNote } from "../src/commands/export-plan.ts";
+import { type ExportFlags, endNote, exportOptions } from "../src/commands/export.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
 
 test.each<[Partial<ExportFlags>, string, string?]>([

@@ -23,8 +23,7 @@ import {
 } from "../src/check/health/kinds.ts";
 import { usualLimits } from "../src/check/health/select.ts";
 import { verdictOf } from "../src/check/health/verdict.ts";
-import { exportOptions } from "../src/commands/export-options.ts";
-import { planExport } from "../src/commands/export-plan.ts";
+import { exportOptions, planExport } from "../src/commands/export.ts";
 import { status } from "../src/commands/status.ts";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import { inTransaction, type OpenDatabase } from "../src/core/postgres/connect.ts";

@@ -1,20 +1,37 @@
+import { sql } from "drizzle-orm";
 import type { Config } from "../accounts/config.ts";
+import {
+  endedSince,
+  isSelected,
+  type RosterLedger,
+  readRoster,
+  selectionOf,
+} from "../accounts/roster.ts";
 import { refuseUnreachable } from "../accounts/to-read.ts";
+import { readOpenings } from "../books/export/chains.ts";
 import type { BillPages } from "../books/export/exported-bill.ts";
-import { formatNames, formatOf } from "../books/export/formats.ts";
+import { type FormatName, formatNames, formatOf } from "../books/export/formats.ts";
 import type { Prices } from "../books/export/prices.ts";
-import { readBills, readWalletEnds } from "../books/export/read-bills.ts";
+import { type BillSelection, readBills, readWalletEnds } from "../books/export/read-bills.ts";
+import { readReportedWallets } from "../books/export/reported-wallets.ts";
 import { dayIn } from "../books/export/time-zone.ts";
+import { readFindings } from "../check/health/findings.ts";
+import { isOfBills } from "../check/health/kinds.ts";
+import { readLedgerTimes } from "../check/health/ledger-status.ts";
+import { usualLimits } from "../check/health/select.ts";
+import { headLines } from "../check/health/verdict.ts";
+import { isDemoProductType, isUnified, walletOf } from "../core/contract/product-types.ts";
 import { inSnapshot, type Transaction } from "../core/postgres/connect.ts";
+import { msOf } from "../core/postgres/values.ts";
+import { readExchangeTime } from "../core/store/known-time.ts";
+import type { Ledger } from "../core/words/nouns.ts";
 import { UsageError } from "../lib/errors.ts";
 import { printable, printableJson } from "../lib/printable.ts";
-import { epochMs } from "../lib/time.ts";
-import { formatCounted } from "../output/output-format.ts";
+import { type EpochMs, epochMs, isoTime, minuteMs } from "../lib/time.ts";
+import { formatCounted, formatMinute, ledgerName } from "../output/output-format.ts";
 import { done, type Result } from "../output/result.ts";
-import { type ExportFlags, type ExportOptions, exportOptions, pricesOf } from "./export-options.ts";
-import { type ExportPlan, planExport } from "./export-plan.ts";
 import { type Io, note } from "./io.ts";
-import { type Define, exporting, formatOption } from "./options.ts";
+import { type Define, formatOption, type LedgerFlags } from "./options.ts";
 import {
   fileOutput,
   type Output,
@@ -22,6 +39,15 @@ import {
   refuseTakenOutput,
   standardOutput,
 } from "./output-file.ts";
+import {
+  exporting,
+  type PeriodFlags,
+  type PricesFlags,
+  periodOf,
+  pricesOf,
+  typedTime,
+  zoneOf,
+} from "./period.ts";
 import { openFilled } from "./stored.ts";
 
 /**
@@ -51,6 +77,178 @@ export async function exportCommand(
     if (bills !== undefined) say(`${options.output}: ${formatCounted(bills, "bill")}`);
   });
   return done();
+}
+
+type ExportPlan = Awaited<ReturnType<typeof planExport>>;
+
+type ExportedTime = {
+  readonly ledger: Ledger;
+  /**
+   * Up to when the ledger is covered; undefined before its first complete window. For an ended one, when it
+   * ended, since it gets no more bills.
+   */
+  readonly through: EpochMs | undefined;
+  readonly isEnded: boolean;
+};
+
+/** The selection of an export, and the lines that are said beside it. */
+export async function planExport(tx: Transaction, config: Config, options: ExportOptions) {
+  const { ledgers: roster, states } = await readRoster(tx, config, { accounts: options.accounts });
+  const storedLedgers = roster.filter(({ isStored }) => isStored);
+  const isLeftOut = unaskedDemo((account) => states.of(account).isDemo, options);
+  const chosen = storedLedgers.filter((ledger) => isSelected(options, ledger));
+  const synced = chosen.filter((ledger) => !isLeftOut(ledger));
+  const leftOut = chosen.filter(isLeftOut);
+  if (formatOf(options.format).isJournal) refuseHalfWallets(options, storedLedgers);
+  const now = await readExchangeTime(tx, options.accounts);
+  const stored = await readLedgerTimes(tx, synced, now);
+  const times = synced.map((ledger): ExportedTime => {
+    const endedAt = endedSince(states.of(ledger.account), ledger.productType);
+    const through = endedAt ?? stored.of(ledger).coverage.at(-1)?.to;
+    return { ledger, through, isEnded: endedAt !== undefined };
+  });
+  const isCut = options.to === undefined && options.changedSince === undefined;
+  const through = isCut ? endsOf(times) : [];
+  const ends = [...through, ...leftOut.map((ledger) => ({ ...ledger, to: epochMs(0) }))];
+  const { accounts, productTypes, from, to, changedSince, continues } = options;
+  const selection: BillSelection = { accounts, productTypes, from, to, changedSince, ends };
+  const wallets = await readReportedWallets(tx, synced, () => true);
+  const openingsOf = async (since?: EpochMs, until = now) =>
+    since === undefined || !formatOf(options.format).isJournal
+      ? []
+      : readOpenings(tx, wallets, { from: since, to: until });
+  return {
+    selection,
+    // Of a journal that begins at a time: what the wallets held then.
+    openings: [...(await openingsOf(continues?.since, from)), ...(await openingsOf(from, to))],
+    // Of a journal that continues earlier files: the bills in those.
+    before: continues && { ...selection, from: continues.since, to: from },
+    said: [
+      ...(await readWarnings(tx, options, { roster, times, isLeftOut, now })),
+      ...(leftOut.length === 0
+        ? []
+        : [
+            `left out because it is demo trading: ${leftOut.map(ledgerName).join(", ")}; ` +
+              "--account or --product with its name includes it",
+          ]),
+      ...endNote(through.flatMap(({ to, isEnded }) => (isEnded ? [] : [to]))),
+      ...(changedSince === undefined
+        ? []
+        : [`to export what changes after this: --changed-since ${await nextChangedSince(tx)}`]),
+    ],
+  };
+}
+
+/** Says where an export ends if no end was asked for. @param through the end of each ledger. */
+export function endNote(through: readonly EpochMs[]): readonly string[] {
+  const [first, ...others] = new Set(through.toSorted((a, b) => a - b).map(formatMinute));
+  if (first === undefined) return [];
+  const last = others.at(-1);
+  const end =
+    last === undefined
+      ? `ends at ${first}, up to which everything was read`
+      : `each ledger ends where everything was read, from ${first} to ${last}`;
+  return [`${end}; --to includes newer bills`];
+}
+
+/**
+ * Finds ledgers of demo trading that nobody asked for, if the format would pass them off as real
+ * money.
+ */
+function unaskedDemo(
+  isOfDemoKey: (account: string) => boolean,
+  { format, ...asked }: ExportOptions,
+): (ledger: Ledger) => boolean {
+  if (!formatOf(format).isPriced) return () => false;
+  return ({ account, productType }) => {
+    const isDemoAccount = isOfDemoKey(account);
+    const isDemoProduct = isDemoProductType(productType);
+    return (
+      (isDemoAccount || isDemoProduct) &&
+      !(isDemoAccount && asked.accounts?.includes(account)) &&
+      !(isDemoProduct && asked.productTypes?.includes(productType))
+    );
+  };
+}
+
+/**
+ * @throws UsageError if only some of a unified account's product types are selected: a journal
+ * asserts the wallet's balance, which is over all of them.
+ */
+function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly Ledger[]): void {
+  const { productTypes } = asked;
+  if (!productTypes?.some(isUnified)) return;
+  const others = stored.filter(
+    ({ account, productType }) =>
+      isUnified(productType) &&
+      !productTypes.includes(productType) &&
+      isSelected({ ...asked, productTypes: undefined }, { account, productType }),
+  );
+  if (others.length === 0) return;
+  const missing = [...new Set(others.map(({ productType }) => productType))];
+  throw new UsageError(
+    `--format ${format} asserts balances, and all product types of a unified account share one ` +
+      `balance of each coin; add ${missing.map((name) => `--product ${name}`).join(" ")}`,
+  );
+}
+
+type Exported = {
+  readonly roster: readonly RosterLedger[];
+  readonly times: readonly ExportedTime[];
+  readonly isLeftOut: (ledger: Ledger) => boolean;
+  readonly now: EpochMs;
+};
+
+/** A line for each finding that concerns what is exported. Of an export, any unread time is one. */
+async function readWarnings(
+  tx: Transaction,
+  { accounts, productTypes, from, to, format }: ExportOptions,
+  { roster, times, isLeftOut, now }: Exported,
+): Promise<readonly string[]> {
+  const ends = times.flatMap(({ through }) => through ?? []);
+  // Without an end, each ledger ends where it is complete, and nothing newer is lacking.
+  const span = { from, to: to ?? (ends.length === 0 ? now : epochMs(Math.max(...ends))) };
+  const limits = { ...usualLimits, maxAgeMs: 0 };
+  const scope = { accounts, productTypes, roster, now, limits, span };
+  const findings = (await readFindings(tx, scope)).filter(
+    (finding) =>
+      isOfBills(finding) &&
+      (finding.kind !== "unchecked" || formatOf(format).showsWallets) &&
+      (finding.kind !== "unclassified" || formatOf(format).isPriced) &&
+      finding.kind !== "restated" &&
+      // Without an end, it ends where it was read.
+      (finding.kind !== "behind" || to !== undefined) &&
+      !isLeftOut({
+        account: finding.account,
+        productType: finding.ledger as Ledger["productType"],
+      }),
+  );
+  return headLines(findings, now).map(({ text }) => `warning: ${text}`);
+}
+
+/**
+ * The ends of the exported times. A wallet has one balance over all its product types, so all of
+ * them end where the first one does, those of which nothing was read completely included.
+ */
+function endsOf(times: readonly ExportedTime[]) {
+  const nameOf = ({ account, productType }: Ledger) => `${account} ${walletOf(productType)}`;
+  return [...Map.groupBy(times, ({ ledger }) => nameOf(ledger)).values()].flatMap((wallet) => {
+    const throughs = wallet.flatMap(({ through }) => through ?? []);
+    if (throughs.length === 0) return [];
+    const to = epochMs(Math.min(...throughs));
+    return wallet.map(({ ledger, isEnded }) => ({ ...ledger, isEnded, to }));
+  });
+}
+
+// A transaction that began before this moment may commit after it, but none lasts longer than this.
+const underWayMaxMs = 10 * minuteMs;
+
+/** The time with which the next incremental export has to begin, by the database's clock. */
+async function nextChangedSince(tx: Transaction): Promise<string> {
+  const { rows } = await tx.execute<{ now: string }>(
+    sql`select ${msOf(sql`date_trunc('milliseconds', transaction_timestamp())`)} as now`,
+  );
+  return isoTime(epochMs(Number(rows[0]?.now) - underWayMaxMs));
 }
 
 /** @returns the number of bills written to a file; undefined for standard output. */
@@ -93,6 +291,69 @@ async function writeBills(
   }
   await output.commit();
   return path === undefined ? undefined : count;
+}
+
+/** The options that were typed after `export`. */
+export type ExportFlags = LedgerFlags &
+  PeriodFlags &
+  PricesFlags & {
+    readonly format: FormatName;
+    readonly changedSince?: string;
+    /** True if the option was typed without a time. */
+    readonly continue?: string | true;
+    readonly spreadsheet?: boolean;
+    readonly output?: string;
+    readonly force?: boolean;
+  };
+
+type ExportOptions = ReturnType<typeof exportOptions>;
+
+/** @throws UsageError for words that are wrong, or do not go together. */
+export function exportOptions(words: ExportFlags) {
+  const { format, output, force = false, spreadsheet = false } = words;
+  const zone = zoneOf(words.timeZone ?? "UTC");
+  const { from, to } = periodOf(words, zone);
+  const changedSince = typedTime("--changed-since", words.changedSince, zone);
+  if (changedSince !== undefined && formatOf(format).isJournal)
+    throw new UsageError(
+      `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
+    );
+  const continues = continuesOf(words, from, zone);
+  const { prices, currency } = words;
+  if (prices !== undefined && !formatOf(format).isJournal)
+    throw new UsageError(`--prices is for journals and report: ${format} has no prices`);
+  if (spreadsheet && format !== "csv")
+    throw new UsageError(`--spreadsheet is for csv only: ${format} needs none`);
+  return {
+    ...selectionOf(words),
+    ...{ format, output, force, spreadsheet, prices, currency },
+    ...{ zone, from, to, changedSince, continues },
+  };
+}
+
+function continuesOf(
+  { continue: word, format }: ExportFlags,
+  from: EpochMs | undefined,
+  zone: string,
+): { readonly since: EpochMs | undefined } | undefined {
+  if (word === undefined) return undefined;
+  if (!formatOf(format).isJournal)
+    throw new UsageError(`--continue is for journals only: a file of ${format} continues no other`);
+  if (from === undefined)
+    throw new UsageError(
+      "--continue needs --from, --month or --year: the time at which the file before it ends",
+    );
+  const dayOf = dayIn(zone);
+  if (dayOf(from) === dayOf((from - 1) as EpochMs))
+    throw new UsageError(
+      "--continue needs a --from at midnight: a journal asserts balances at the ends of days",
+    );
+  const since = word === true ? undefined : typedTime("--continue", word, zone);
+  if (since !== undefined && since >= from)
+    throw new UsageError(
+      `--continue ${word} is not before --from; give the time at which the first file began`,
+    );
+  return { since };
 }
 
 const help = `

@@ -32,22 +32,6 @@ export const reporting = (command: Command): Command =>
 export const accountOption = () => new Option("--account <name...>", "these accounts only");
 export const productOption = () => new Option("--product <type...>", "these product types only");
 
-/** The options of a file that leaves the house: of which ledgers and time, in which zone and at which prices. */
-export const exporting = (command: Command, unit: "time" | "day" = "time"): Command =>
-  command
-    .addOption(accountOption())
-    .addOption(productOption())
-    .option("--month <month>", "a whole month: 2026-10")
-    .option("--year <year>", "a whole year: 2026")
-    .option(
-      `--from <${unit}>`,
-      `from this ${unit} on, inclusive: 2026-01-31${unit === "day" ? "" : " or 2026-01-31T09:30Z"}`,
-    )
-    .option(`--to <${unit}>`, `before this ${unit}, exclusive`)
-    .option("--time-zone <zone>", "the zone of dates and days: Europe/Berlin; default: UTC")
-    .option("--prices <file>", "prices of coins: CSV with date,coin,price,currency")
-    .option("--currency <name>", "the currency, where the file of prices has several");
-
 export const jsonOption = () => new Option("--json", "print the result as JSON");
 
 export const formatOption = (about: string, formats: readonly string[]) =>

@@ -16,16 +16,17 @@ import { inSnapshot } from "../core/postgres/connect.ts";
 import { UsageError } from "../lib/errors.ts";
 import { epochMs } from "../lib/time.ts";
 import { done, type Result } from "../output/result.ts";
+import { type Io, note } from "./io.ts";
+import { type Define, formatOption, type LedgerFlags } from "./options.ts";
 import {
+  exporting,
   type PeriodFlags,
   type PricesFlags,
   periodOf,
   pricesOf,
   typedTime,
   zoneOf,
-} from "./export-options.ts";
-import { type Io, note } from "./io.ts";
-import { type Define, exporting, formatOption, type LedgerFlags } from "./options.ts";
+} from "./period.ts";
 import { openFilled } from "./stored.ts";
 
 type ReportFlags = LedgerFlags &

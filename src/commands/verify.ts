@@ -47,7 +47,6 @@ import {
   table,
 } from "../output/result.ts";
 import { loggedRun, type RunExit, type RunFacts } from "./exit-code.ts";
-import { periodOf } from "./export-options.ts";
 import { note } from "./io.ts";
 import type { CommandDatabase } from "./open.ts";
 import { openAccount } from "./open-account.ts";
@@ -58,6 +57,7 @@ import {
   reporting,
   selectedConfig,
 } from "./options.ts";
+import { periodOf } from "./period.ts";
 import { openWritable } from "./stored.ts";
 import { noticeFailure } from "./sync-reporter.ts";
 

@@ -1,11 +1,26 @@
 import { readFile } from "node:fs/promises";
-import { selectionOf } from "../accounts/roster.ts";
-import { type FormatName, formatOf } from "../books/export/formats.ts";
+import type { Command } from "commander";
 import { type Prices, readPrices } from "../books/export/prices.ts";
-import { dayIn, isZone, periodIn, startOfDay } from "../books/export/time-zone.ts";
+import { isZone, periodIn, startOfDay } from "../books/export/time-zone.ts";
 import { UsageError } from "../lib/errors.ts";
 import { type EpochMs, epochMs } from "../lib/time.ts";
-import type { LedgerFlags } from "./options.ts";
+import { accountOption, productOption } from "./options.ts";
+
+/** The options of a file that leaves the house: of which ledgers and time, in which zone and at which prices. */
+export const exporting = (command: Command, unit: "time" | "day" = "time"): Command =>
+  command
+    .addOption(accountOption())
+    .addOption(productOption())
+    .option("--month <month>", "a whole month: 2026-10")
+    .option("--year <year>", "a whole year: 2026")
+    .option(
+      `--from <${unit}>`,
+      `from this ${unit} on, inclusive: 2026-01-31${unit === "day" ? "" : " or 2026-01-31T09:30Z"}`,
+    )
+    .option(`--to <${unit}>`, `before this ${unit}, exclusive`)
+    .option("--time-zone <zone>", "the zone of dates and days: Europe/Berlin; default: UTC")
+    .option("--prices <file>", "prices of coins: CSV with date,coin,price,currency")
+    .option("--currency <name>", "the currency, where the file of prices has several");
 
 const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
@@ -91,67 +106,4 @@ export async function pricesOf({
     throw new UsageError(`--prices ${path} cannot be read (${error.message})`);
   });
   return readPrices(text, path, currency);
-}
-
-/** The options that were typed after `export`. */
-export type ExportFlags = LedgerFlags &
-  PeriodFlags &
-  PricesFlags & {
-    readonly format: FormatName;
-    readonly changedSince?: string;
-    /** True if the option was typed without a time. */
-    readonly continue?: string | true;
-    readonly spreadsheet?: boolean;
-    readonly output?: string;
-    readonly force?: boolean;
-  };
-
-export type ExportOptions = ReturnType<typeof exportOptions>;
-
-/** @throws UsageError for words that are wrong, or do not go together. */
-export function exportOptions(words: ExportFlags) {
-  const { format, output, force = false, spreadsheet = false } = words;
-  const zone = zoneOf(words.timeZone ?? "UTC");
-  const { from, to } = periodOf(words, zone);
-  const changedSince = typedTime("--changed-since", words.changedSince, zone);
-  if (changedSince !== undefined && formatOf(format).isJournal)
-    throw new UsageError(
-      `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
-    );
-  const continues = continuesOf(words, from, zone);
-  const { prices, currency } = words;
-  if (prices !== undefined && !formatOf(format).isJournal)
-    throw new UsageError(`--prices is for journals and report: ${format} has no prices`);
-  if (spreadsheet && format !== "csv")
-    throw new UsageError(`--spreadsheet is for csv only: ${format} needs none`);
-  return {
-    ...selectionOf(words),
-    ...{ format, output, force, spreadsheet, prices, currency },
-    ...{ zone, from, to, changedSince, continues },
-  };
-}
-
-function continuesOf(
-  { continue: word, format }: ExportFlags,
-  from: EpochMs | undefined,
-  zone: string,
-): { readonly since: EpochMs | undefined } | undefined {
-  if (word === undefined) return undefined;
-  if (!formatOf(format).isJournal)
-    throw new UsageError(`--continue is for journals only: a file of ${format} continues no other`);
-  if (from === undefined)
-    throw new UsageError(
-      "--continue needs --from, --month or --year: the time at which the file before it ends",
-    );
-  const dayOf = dayIn(zone);
-  if (dayOf(from) === dayOf((from - 1) as EpochMs))
-    throw new UsageError(
-      "--continue needs a --from at midnight: a journal asserts balances at the ends of days",
-    );
-  const since = word === true ? undefined : typedTime("--continue", word, zone);
-  if (since !== undefined && since >= from)
-    throw new UsageError(
-      `--continue ${word} is not before --from; give the time at which the first file began`,
-    );
-  return { since };
 }
