@@ -3,7 +3,7 @@ import { messageOf, ReportableError, StoppedError } from "./lib/errors.ts";
 import { runCommandLine } from "./program.ts";
 
 // What the program has of its process: arguments, environment, output, signals and exit code.
-// What can be typed is in commands/program.ts.
+// What can be typed is in program.ts.
 const stop = new AbortController();
 const args = process.argv.slice(2);
 let outputError: Error | undefined;

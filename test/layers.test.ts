@@ -69,6 +69,16 @@ test("every import goes from a floor to a lower one, and no wing knows another",
   expect(new Set(turned.map(({ from, to }) => `${from} → ${to}`))).toEqual(new Set(upward));
 });
 
+test("a wing's libraries are loaded by it alone, and it is loaded where a command uses it", () => {
+  const users = (library: RegExp) =>
+    new Set(files.flatMap(({ path, text }) => (library.test(text) ? [roomOf(path)] : [])));
+  expect(users(/from "(?:fastify|@fastify\/compress|prom-client)"/)).toEqual(
+    new Set(["wings/serve"]),
+  );
+  expect(users(/from "pg-boss"/)).toEqual(new Set(["wings/fleet"]));
+  expect(users(/from "\.\/wings\//)).toEqual(new Set());
+});
+
 test("no files import each other in a circle, types included", () => {
   const targets = Map.groupBy(imports, ({ from }) => from);
   const isDone = new Set<string>();

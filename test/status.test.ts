@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Finding } from "../src/check/health/kinds.ts";
 import { coverageShare, type LedgerStatus } from "../src/check/health/ledger-status.ts";
 import { headLines } from "../src/check/health/verdict.ts";
-import { ledgersTable, recordsTable } from "../src/commands/status-parts.ts";
+import { ledgersTable, recordsTable } from "../src/commands/status.ts";
 import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
 import { tableText } from "../src/output/result.ts";
 
