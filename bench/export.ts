@@ -4,7 +4,7 @@ import { setInterval } from "node:timers";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { formatNames } from "../src/books/export/formats.ts";
-import { migrate } from "../src/core/postgres/migrate.ts";
+import { migrate } from "../src/core/store/migrate.ts";
 import { openTestServer } from "../test/support/postgres-server.ts";
 import { nodeFlags } from "./support/node-flags.ts";
 

@@ -17,7 +17,7 @@ import { readSpan, runVerification } from "./commands/verify.ts";
 import type { ProductType } from "./core/contract/product-types.ts";
 import { inSnapshot } from "./core/postgres/connect.ts";
 import { withDatabaseErrors } from "./core/postgres/database-errors.ts";
-import { migrate } from "./core/postgres/migrate.ts";
+import { migrate } from "./core/store/migrate.ts";
 import type { BillsProgress } from "./core/sync/ledger-run.ts";
 import { StoppedError } from "./lib/errors.ts";
 import { epochMs } from "./lib/time.ts";

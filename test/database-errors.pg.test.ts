@@ -18,7 +18,7 @@ import {
 } from "../src/core/postgres/connect.ts";
 import { isRefused } from "../src/core/postgres/connections.ts";
 import { explained, withDatabaseErrors } from "../src/core/postgres/database-errors.ts";
-import { migrate } from "../src/core/postgres/migrate.ts";
+import { migrate } from "../src/core/store/migrate.ts";
 import { DatabaseError, messageOf } from "../src/lib/errors.ts";
 import { Secret } from "../src/lib/secret.ts";
 import { minuteMs } from "../src/lib/time.ts";

@@ -10,13 +10,8 @@ import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
 import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
 import { inTransaction, openDatabase } from "../src/core/postgres/connect.ts";
-import {
-  migrate,
-  migrateTo,
-  type ServerSettings,
-  unfitness,
-} from "../src/core/postgres/migrate.ts";
 import { tables } from "../src/core/postgres/schema/tables.ts";
+import { migrate, migrateTo, type ServerSettings, unfitness } from "../src/core/store/migrate.ts";
 import { DatabaseError } from "../src/lib/errors.ts";
 import { testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";

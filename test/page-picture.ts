@@ -4,7 +4,7 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Database, openDatabase } from "../src/core/postgres/connect.ts";
-import { migrate } from "../src/core/postgres/migrate.ts";
+import { migrate } from "../src/core/store/migrate.ts";
 import { epochMs, isoTime } from "../src/lib/time.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { openBrowser } from "./support/browser.ts";

@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migrate } from "../src/core/postgres/migrate.ts";
+import { migrate } from "../src/core/store/migrate.ts";
 import { dayMs } from "../src/lib/time.ts";
 import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";

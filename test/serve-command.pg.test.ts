@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
-import { migrate } from "../src/core/postgres/migrate.ts";
+import { migrate } from "../src/core/store/migrate.ts";
 import { epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import { changeKeys, readKeys } from "../src/wings/serve/mirror/key-file.ts";
 import { bills } from "./support/bills.ts";

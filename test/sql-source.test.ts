@@ -143,7 +143,7 @@ test("no sync waits for an advisory lock, which users of the database may hold",
     // Who uses the embedded server, which no other user reaches.
     "src/wings/embedded/embedded.ts": 3,
     // A migration that is due, and nothing where none is.
-    "src/core/postgres/migrate.ts": 1,
+    "src/core/store/migrate.ts": 1,
     // reconcile --full counts bills again.
     "src/core/store/bill-counts.ts": 1,
   });

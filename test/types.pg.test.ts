@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { Bill } from "../src/core/contract/bill.ts";
 import { categories, categoryOfGroup } from "../src/core/contract/business-types.ts";
 import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
-import { migrate } from "../src/core/postgres/migrate.ts";
+import { migrate } from "../src/core/store/migrate.ts";
 import { hourMs } from "../src/lib/time.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";

@@ -2,7 +2,7 @@
 // migrations that held the views, too).
 
 import { expect, test } from "vitest";
-import { migrate } from "../src/core/postgres/migrate.ts";
+import { migrate } from "../src/core/store/migrate.ts";
 import { testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";
 

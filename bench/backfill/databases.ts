@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { migrate } from "../../src/core/postgres/migrate.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
 import { openTestServer } from "../../test/support/postgres-server.ts";
 
 export type Databases = AsyncDisposable & {

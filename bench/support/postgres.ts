@@ -2,7 +2,7 @@ import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { migrate } from "../../src/core/postgres/migrate.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
 import { openEmbedded } from "../../src/wings/embedded/embedded.ts";
 
 export type BenchServer = AsyncDisposable & {

@@ -1,5 +1,5 @@
 import type { Config } from "../accounts/config.ts";
-import { migrate } from "../core/postgres/migrate.ts";
+import { migrate } from "../core/store/migrate.ts";
 import { UsageError } from "../lib/errors.ts";
 import { done, type Result } from "../output/result.ts";
 import {

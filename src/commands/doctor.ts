@@ -22,15 +22,11 @@ import { keyRightsText } from "../core/exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { explained, lacksRight } from "../core/postgres/database-errors.ts";
-import {
-  type MigrationState,
-  migrationState,
-  refuseUnfitServer,
-} from "../core/postgres/migrate.ts";
 import { onlyRow } from "../core/postgres/values.ts";
 import { noStates, readAccountStates } from "../core/store/accounts/account-states.ts";
 import { readUsers, type Users } from "../core/store/lease/lease.ts";
 import { Leases } from "../core/store/lease/leases.ts";
+import { type MigrationState, migrationState, refuseUnfitServer } from "../core/store/migrate.ts";
 import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mode.ts";
 import { LedgerReader } from "../core/sync/ledger-reader.ts";
 import type { AccountMode } from "../core/words/account-state.ts";

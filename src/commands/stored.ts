@@ -2,7 +2,7 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { Config } from "../accounts/config.ts";
 import type { StatementLimit } from "../core/postgres/connections.ts";
-import { hasSchema, type Migrated, migrate } from "../core/postgres/migrate.ts";
+import { hasSchema, type Migrated, migrate } from "../core/store/migrate.ts";
 import { ReportableError } from "../lib/errors.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCounted } from "../output/output-format.ts";

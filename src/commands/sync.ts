@@ -21,7 +21,6 @@ import {
   openExchangeAccess,
 } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import { migrate } from "../core/postgres/migrate.ts";
 import {
   type AccountStates,
   noStates,
@@ -32,6 +31,7 @@ import { readKnownTimes } from "../core/store/known-time.ts";
 import { readUsers, type Users } from "../core/store/lease/lease.ts";
 import { type Egress, holderName, Leases, shareAddress } from "../core/store/lease/leases.ts";
 import { openStore } from "../core/store/ledger-store.ts";
+import { migrate } from "../core/store/migrate.ts";
 import { commitContracts, commitSymbols } from "../core/store/reference/stored-symbols.ts";
 import { replayRejected } from "../core/store/replay-rows.ts";
 import { nothingToRead } from "../core/sync/account-mode.ts";

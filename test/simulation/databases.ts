@@ -1,5 +1,5 @@
 import { escapeIdentifier, Pool } from "pg";
-import { migrate } from "../../src/core/postgres/migrate.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
 import { openTestServer } from "../support/postgres-server.ts";
 import { query } from "../support/query.ts";
 

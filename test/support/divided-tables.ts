@@ -1,7 +1,7 @@
 import { getTableName } from "drizzle-orm";
 import { escapeIdentifier } from "pg";
-import { migrate } from "../../src/core/postgres/migrate.ts";
 import { tables } from "../../src/core/postgres/schema/tables.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
 import { placements } from "../../src/wings/citus/citus.ts";
 import { query } from "./query.ts";
 

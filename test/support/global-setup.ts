@@ -1,6 +1,6 @@
 import { escapeIdentifier } from "pg";
 import type { TestProject } from "vitest/node";
-import { migrate } from "../../src/core/postgres/migrate.ts";
+import { migrate } from "../../src/core/store/migrate.ts";
 import { openTestServer } from "./postgres-server.ts";
 import { query } from "./query.ts";
 import { scratch } from "./scratch.ts";

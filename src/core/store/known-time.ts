@@ -11,9 +11,9 @@ import {
   textArray,
   timeFrom,
 } from "../postgres/values.ts";
-import { isAnew } from "../sync/walk/pages.ts";
 import { accountFlags, isDemo } from "../views/ledgers.ts";
 import type { KnownTime, Ledger } from "../words/nouns.ts";
+import { isAnew } from "../words/place.ts";
 import { horizonAt, startSlackMs } from "../words/plan.ts";
 
 type TimesRow = Record<"covered" | "lost" | "recovered", IntervalsJson> & {

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type ExchangeError, ReportableError } from "../../lib/errors.ts";
+import type { ExchangeError } from "../../lib/errors.ts";
 import type { EpochMs } from "../../lib/time.ts";
 import { contracts, readContract } from "../contract/contracts.ts";
 import type { RowFault } from "../contract/json.ts";
@@ -105,25 +105,6 @@ const servedTwice: RowFault = {
   path: "symbol",
   reason: "is served twice, with different settings",
 };
-
-/**
- * Refuses a list that is too short to be complete. Storing it would mark the symbols that it lacks as gone.
- * @param known how many symbols are stored and not gone.
- * @param what the plural name of the list's items, such as "pairs".
- * @throws ReportableError where the list has no symbol, or less than half as many as are known.
- */
-export function refuseShortList(
-  { settings, unread }: Pick<SettingsList<SymbolRow>, "settings" | "unread">,
-  known: number,
-  what: string,
-): void {
-  const listed = settings.length + unread.length;
-  if (listed > 0 && listed >= known / 2) return;
-  throw new ReportableError(
-    `the exchange listed ${listed} ${what}, where ${known} are known: nothing was changed; sync ` +
-      "again, and if the list stays so short, see the exchange's announcements",
-  );
-}
 
 export type SymbolsDeps = ListDeps & { readonly commitSymbols: CommitSymbols };
 

@@ -7,12 +7,12 @@ import {
   type Transaction,
   useOneMoment,
 } from "../../core/postgres/connect.ts";
-import { appliedMigrations } from "../../core/postgres/migrate.ts";
 import { leases } from "../../core/postgres/schema/accounts-schema.ts";
 import { analyticsViews } from "../../core/postgres/schema/schema.ts";
 import { tables } from "../../core/postgres/schema/tables.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 import { readShortLedgers, shortText } from "../../core/store/bill-counts.ts";
+import { appliedMigrations } from "../../core/store/migrate.ts";
 import { DatabaseError, ReportableError } from "../../lib/errors.ts";
 import { hourMs } from "../../lib/time.ts";
 import { programVersion } from "../../lib/version.ts";

@@ -9,15 +9,15 @@ import {
   type Transaction,
 } from "../../core/postgres/connect.ts";
 import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
+import { onlyRow } from "../../core/postgres/values.ts";
+import { recount } from "../../core/store/bill-counts.ts";
 import {
   appliedMigrations,
   lockMigrations,
   migrate,
   migrateTo,
   refuseUnfitServer,
-} from "../../core/postgres/migrate.ts";
-import { onlyRow } from "../../core/postgres/values.ts";
-import { recount } from "../../core/store/bill-counts.ts";
+} from "../../core/store/migrate.ts";
 import { AccountHeldError, DatabaseError, UsageError } from "../../lib/errors.ts";
 import { hourMs } from "../../lib/time.ts";
 import { countOf, keptTables, tableMaxMs, usePlainText } from "./backup.ts";

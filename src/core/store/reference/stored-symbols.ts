@@ -1,5 +1,6 @@
 import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
+import { ReportableError } from "../../../lib/errors.ts";
 import { type EpochMs, isoTime } from "../../../lib/time.ts";
 import { contractFields } from "../../contract/contracts.ts";
 import { sortedJson } from "../../contract/json.ts";
@@ -14,7 +15,6 @@ import {
 import { withDatabaseErrors } from "../../postgres/database-errors.ts";
 import * as schema from "../../postgres/schema/records-schema.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../postgres/values.ts";
-import { refuseShortList } from "../../sync/settings-lists.ts";
 import type { ContractList, SettingsList, SymbolCounts, SymbolList } from "../../words/nouns.ts";
 
 /** A field's value as the text that its column is cast from. */
@@ -291,4 +291,23 @@ async function writeVersions(
     from ${today}
     where valid_from = ${isoTime(readAt)}
       and ${isOwn(today)}`);
+}
+
+/**
+ * Refuses a list that is too short to be complete. Storing it would mark the symbols that it lacks as gone.
+ * @param known how many symbols are stored and not gone.
+ * @param what the plural name of the list's items, such as "pairs".
+ * @throws ReportableError where the list has no symbol, or less than half as many as are known.
+ */
+function refuseShortList(
+  { settings, unread }: Pick<SettingsList<{ readonly symbol: string }>, "settings" | "unread">,
+  known: number,
+  what: string,
+): void {
+  const listed = settings.length + unread.length;
+  if (listed > 0 && listed >= known / 2) return;
+  throw new ReportableError(
+    `the exchange listed ${listed} ${what}, where ${known} are known: nothing was changed; sync ` +
+      "again, and if the list stays so short, see the exchange's announcements",
+  );
 }

@@ -5,6 +5,7 @@ import type { Bill } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { type Interval, interval, lengthMs } from "../../words/intervals.ts";
 import type { Ledger, PageCommit, PageCounts, ReadRows, Walk, WalkEnd } from "../../words/nouns.ts";
+import { ResumePlace } from "../../words/place.ts";
 import { settledTo, startSlackMs } from "../../words/plan.ts";
 import { type Doubt, type IdOrder, PageHabits, type Question, type RowPlace } from "./answers.ts";
 import {
@@ -12,7 +13,6 @@ import {
   edgeAwareFetch,
   type FetchPage,
   placesOf,
-  ResumePlace,
   readRows,
   ServedRows,
   Strays,

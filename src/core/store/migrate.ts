@@ -3,18 +3,18 @@ import { sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { DatabaseError, errorCode, messageOf } from "../../lib/errors.ts";
 import { hourMs } from "../../lib/time.ts";
-import { seedBusinessTypes } from "../store/reference/stored-business-types.ts";
-import { readViews } from "../views/views.ts";
 import {
   type Database,
   inTransaction,
   openDatabase,
   type Queryable,
   type Transaction,
-} from "./connect.ts";
-import { explained, withDatabaseErrors } from "./database-errors.ts";
-import { onlyRow } from "./values.ts";
-import { areViewsCurrent, makeViews } from "./views.ts";
+} from "../postgres/connect.ts";
+import { explained, withDatabaseErrors } from "../postgres/database-errors.ts";
+import { onlyRow } from "../postgres/values.ts";
+import { areViewsCurrent, makeViews } from "../postgres/views.ts";
+import { readViews } from "../views/views.ts";
+import { seedBusinessTypes } from "./reference/stored-business-types.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../../../migrations", import.meta.url));
 
