@@ -63,8 +63,10 @@ async function flushOutput(exitCode: ExitCode): Promise<ExitCode> {
  */
 function watchDefects(): void {
   process.on("uncaughtException", (error) => {
-    const code = fail(io, error);
-    void Promise.all([flush(io.out), flush(io.err)]).then(() => process.exit(code));
+    void fail(io, error).then(async (code) => {
+      await Promise.all([flush(io.out), flush(io.err)]);
+      process.exit(code);
+    });
   });
 }
 

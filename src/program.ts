@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { Command, CommanderError } from "commander";
-import { readConfig } from "./accounts/config.ts";
 import type { Environment } from "./accounts/settings.ts";
 import {
   answer,
@@ -87,10 +86,14 @@ export async function runCommandLine(
   // Called only by a command that needs it: help is shown even if the environment is invalid.
   const readEnvironment = () => ({ ...readEnvFile(), ...environment });
   const said = new Set<string>();
+  // The schema of settings is loaded for a command alone.
+  const isCommand = args.some((word) => Object.hasOwn(entries, word));
+  const settings = isCommand ? await import("./accounts/config.ts") : undefined;
   const has: Program = {
     ...{ io, readEnvironment },
     config(asked) {
-      const config = readConfig(readEnvironment(), { credentials: false, ...asked });
+      if (settings === undefined) throw new Error("defect: no command was typed");
+      const config = settings.readConfig(readEnvironment(), { credentials: false, ...asked });
       // A worker reads it anew for each round.
       for (const warning of config.warnings.filter((text) => !said.has(text))) note(io, warning);
       for (const warning of config.warnings) said.add(warning);

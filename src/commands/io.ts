@@ -2,7 +2,6 @@ import { once } from "node:events";
 import type { Config } from "../accounts/config.ts";
 import type { Environment } from "../accounts/settings.ts";
 import type { Queryable } from "../core/postgres/connect.ts";
-import { explained } from "../core/postgres/database-errors.ts";
 import { asTyped } from "../lib/as-typed.ts";
 import {
   AccountHeldError,
@@ -114,14 +113,26 @@ export function printErrorJson(io: Process, error: unknown, exitCode: ExitCode):
 }
 
 /** One message and an exit code for everything that a command throws. */
-export function fail(io: Process, thrown: unknown): ExitCode {
-  const error = explained(firstThrown(thrown));
+export async function fail(io: Process, thrown: unknown): Promise<ExitCode> {
+  const error = await explainedIfNeeded(firstThrown(thrown));
   const defect = `defect: ${thrown instanceof Error ? thrown.stack : thrown}`;
   const unforeseen = isOutOfFiles(error) ? `${messageOf(error)}: ${openFilesRemedy}` : defect;
   note(io, error instanceof ReportableError ? messageOf(error) : unforeseen);
   const { exitCode } = exitOfThrown(error);
   if (io.isJson) printErrorJson(io, error, exitCode);
   return exitCode;
+}
+
+/** What the driver throws, explained. The driver is loaded only then: `--help` takes half of the time without it. */
+async function explainedIfNeeded(error: unknown): Promise<unknown> {
+  if (error instanceof ReportableError) return error;
+  try {
+    const { explained } = await import("../core/postgres/database-errors.ts");
+    return explained(error);
+  } catch {
+    // No module can be read where the process may open no more files.
+    return error;
+  }
 }
 
 /** The kinds of errors in JSON, by the first class that an error is of. */

@@ -51,8 +51,8 @@ import {
 } from "../output/output-format.ts";
 import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
 import { recoverDefaultMs } from "../wings/recovery/recover.ts";
-import { loggedRun } from "./exit-code.ts";
 import { type Io, note } from "./io.ts";
+import { loggedRun } from "./logged-run.ts";
 import { type CommandDatabase, openCommandDatabase } from "./open.ts";
 import { openAccount } from "./open-account.ts";
 import { type Define, type LedgerFlags, reporting, selectedConfig } from "./options.ts";

@@ -46,8 +46,9 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import { loggedRun, type RunExit, type RunFacts } from "./exit-code.ts";
+import type { RunExit, RunFacts } from "./exit-code.ts";
 import { note } from "./io.ts";
+import { loggedRun } from "./logged-run.ts";
 import type { CommandDatabase } from "./open.ts";
 import { openAccount } from "./open-account.ts";
 import {
