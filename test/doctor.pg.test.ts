@@ -233,7 +233,7 @@ const broken: readonly [
     {
       before: (db) =>
         db.execute(
-          "insert into drizzle.__drizzle_migrations (hash, created_at) values ('x', 9999999999999)",
+          "insert into drizzle.bill_sync_migrations (hash, created_at) values ('x', 9999999999999)",
         ),
     },
     1,

@@ -168,7 +168,7 @@ describe("the roles of docs/operations.md", () => {
       "create schema mine",
       "drop schema drizzle cascade",
       "create function public.f() returns int language sql as 'select 1'",
-      "update drizzle.__drizzle_migrations set hash = ''",
+      "update drizzle.bill_sync_migrations set hash = ''",
       `set role ${prefix}owner`,
     ];
     const statements = [...refused, ...others];

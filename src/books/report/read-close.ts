@@ -8,6 +8,7 @@ import { acceptedParts, headLines } from "../../check/health/verdict.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
 import { onlyRow, timeText } from "../../core/postgres/values.ts";
 import { readExchangeTime } from "../../core/store/known-time.ts";
+import { appliedMigrations } from "../../core/store/migrate.ts";
 import { type Interval, interval, subtract } from "../../core/words/intervals.ts";
 import { decimalText, zero } from "../../lib/decimal.ts";
 import { epochMs, isoTime } from "../../lib/time.ts";
@@ -155,17 +156,17 @@ const isReadUpTo = (
 ): boolean => subtract(interval(of === "opening" ? span.from : span.to, asOf), read).length === 0;
 
 async function readVersions(tx: Transaction) {
-  const { rows } = await tx.execute<{ now: string; postgres: string; schema: string }>(sql`
+  const { rows } = await tx.execute<{ now: string; postgres: string }>(sql`
     select
       ${timeText(sql`transaction_timestamp()`)} as now,
-      current_setting('server_version') as postgres,
-      (select count(*) from drizzle.__drizzle_migrations)::text as schema`);
-  const { now, postgres, schema } = onlyRow(rows, "the server's version");
+      current_setting('server_version') as postgres`);
+  const { now, postgres } = onlyRow(rows, "the server's version");
+  const { length: migrations } = await appliedMigrations(tx);
   return {
     generatedAt: now,
     program: programVersion(),
     node: process.versions.node,
     postgres,
-    schema: formatCounted(Number(schema), "migration"),
+    schema: formatCounted(migrations, "migration"),
   };
 }

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { type MigrationMeta, readMigrationFiles } from "drizzle-orm/migrator";
 import { DatabaseError, errorCode, messageOf } from "../../lib/errors.ts";
 import { hourMs } from "../../lib/time.ts";
@@ -18,10 +18,11 @@ import { seedBusinessTypes } from "./reference/stored-business-types.ts";
 
 const migrationsFolder = fileURLToPath(new URL("../../../migrations", import.meta.url));
 
-// The schema in which drizzle-kit looks for the journal.
-const journalSchema = sql.identifier("drizzle");
-const journal = sql`${journalSchema}.${sql.identifier("__drizzle_migrations")}`;
-const journalName = "drizzle.__drizzle_migrations";
+const journalName = "drizzle.bill_sync_migrations";
+const journal = sql.raw(journalName);
+// Where the journal was before: the name that Drizzle gives the journal of each program that names none.
+const sharedName = "drizzle.__drizzle_migrations";
+const shared = sql.raw(sharedName);
 
 // Building an index on many millions of rows takes long.
 const statementMaxMs = hourMs;
@@ -58,8 +59,14 @@ export async function migrate(databaseUrl: string, folder = migrationsFolder): P
 }
 
 async function isCurrent(db: Database, migrations: readonly MigrationMeta[]): Promise<boolean> {
+  if (!(await exists(db, journalName))) return false;
   const pending = await pendingMigrations(db, migrations);
   return pending.length === 0 && areViewsCurrent(db, readViews());
+}
+
+async function exists(db: Queryable, table: string): Promise<boolean> {
+  const { rows } = await db.execute(sql`select 1 where to_regclass(${table}) is not null`);
+  return rows.length > 0;
 }
 
 /** Whether any migration was ever applied. */
@@ -129,16 +136,22 @@ async function pendingMigrations(
  * @throws DatabaseError where the database is of a version that is too old.
  */
 export async function appliedMigrations(db: Queryable): Promise<readonly number[]> {
-  const { rows: found } = await db.execute(
-    sql`select 1 where to_regclass(${journalName}) is not null`,
-  );
-  if (found.length === 0) return [];
-  const { rows } = await db.execute<{ created_at: string }>(sql`select created_at from ${journal}`);
-  return sinceFirst(
-    rows.map(({ created_at }) => Number(created_at)),
-    "the database is of an earlier version, which this one cannot migrate: run bill-sync db migrate " +
-      `of commit ${lastCommitBefore} on it, and then this version again`,
-  );
+  if (await exists(db, journalName)) return sinceFirst(await timesIn(db, journal), tooOld);
+  if (!(await exists(db, sharedName))) return [];
+  const times = await timesIn(db, shared);
+  const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
+  const ours = times.filter((time) => known.includes(time));
+  if (ours.length === 0 && (await exists(db, "public.bills"))) sinceFirst(times, tooOld);
+  return ours;
+}
+
+const tooOld =
+  "the database is of an earlier version, which this one cannot migrate: run bill-sync db migrate " +
+  `of commit ${lastCommitBefore} on it, and then this version again`;
+
+async function timesIn(db: Queryable, table: SQL): Promise<readonly number[]> {
+  const { rows } = await db.execute<{ created_at: string }>(sql`select created_at from ${table}`);
+  return rows.map(({ created_at }) => Number(created_at));
 }
 
 /**
@@ -195,13 +208,7 @@ export async function migrateTo(tx: Transaction, times: readonly number[]): Prom
 
 /** @returns how many were applied. */
 async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<number> {
-  await tx.execute(sql`create schema if not exists ${journalSchema}`);
-  await tx.execute(sql`
-    create table if not exists ${journal} (
-      id serial primary key,
-      hash text not null,
-      created_at bigint
-    )`);
+  await makeJournal(tx);
   const pending = await pendingMigrations(tx, migrations);
   for (const { sql: statements, hash, folderMillis } of pending) {
     // One by one: Citus hands some on to its nodes with the whole message's text.
@@ -211,6 +218,27 @@ async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]
     );
   }
   return pending.length;
+}
+
+/** Makes the journal, with the program's rows of the one that it had before. */
+async function makeJournal(tx: Transaction): Promise<void> {
+  if (await exists(tx, journalName)) return;
+  const applied = await appliedMigrations(tx);
+  await tx.execute(sql`create schema if not exists drizzle`);
+  await tx.execute(sql`
+    create table ${journal} (
+      id serial primary key,
+      hash text not null,
+      created_at bigint
+    )`);
+  if (applied.length === 0) return;
+  const isOurs = sql`created_at in ${applied}`;
+  await tx.execute(
+    sql`insert into ${journal} (hash, created_at) select hash, created_at from ${shared} where ${isOurs} order by id`,
+  );
+  // Another program's migrator would take the newest row for its own, and apply nothing that is older.
+  await tx.execute(sql`delete from ${shared} where ${isOurs}`);
+  if ((await timesIn(tx, shared)).length === 0) await tx.execute(sql`drop table ${shared}`);
 }
 
 const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
