@@ -76,6 +76,29 @@ test("a wing's libraries are loaded by it alone, and it is loaded where a comman
   expect(users(/from "\.\/wings\//)).toEqual(new Set());
 });
 
+/** As a stranger counts them: core is one room, and so are each wing and the files that lie in src itself. */
+const roomFor = (path: string): string =>
+  path.split("/").length === 2 ? "src" : roomOf(path).replace(/^core\/.*/, "core");
+
+test("src has no room without a floor, and no loose file but what starts the program", () => {
+  const loose = globSync("src/*", { withFileTypes: true }).filter((entry) => entry.isFile());
+  expect(loose.map(({ name }) => name).toSorted()).toEqual([
+    "bin.js",
+    "cli.ts",
+    "fast-start.js",
+    "index.ts",
+    "node-24.js",
+    "program.ts",
+  ]);
+  expect(files.filter(({ path }) => floorOf(roomOf(path)) === -1)).toEqual([]);
+  const rooms = new Set(files.map(({ path }) => roomFor(path)));
+  const ways = imports.map(({ from, to }) => [roomFor(from), roomFor(to)] as const);
+  const arrows = ways.flatMap(([from, to]) => (from === to ? [] : `${from} → ${to}`));
+  console.info(
+    `src: ${rooms.size} rooms, ${new Set(arrows).size} arrows between them, ${upward.length} imports upward`,
+  );
+});
+
 test("no files import each other in a circle, types included", () => {
   const targets = Map.groupBy(imports, ({ from }) => from);
   const isDone = new Set<string>();

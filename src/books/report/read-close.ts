@@ -11,7 +11,7 @@ import { readExchangeTime } from "../../core/store/known-time.ts";
 import { appliedMigrations } from "../../core/store/migrate.ts";
 import { type Interval, interval, subtract } from "../../core/words/intervals.ts";
 import { decimalText, zero } from "../../lib/decimal.ts";
-import { epochMs, isoTime } from "../../lib/time.ts";
+import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
 import { programVersion } from "../../lib/version.ts";
 import { formatCounted, formatInterval, ledgerName } from "../../output/output-format.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
@@ -86,34 +86,12 @@ export async function readCloseReport(
       ),
     });
   }
-  const isRestated = ({ account, ledger }: Finding) =>
-    ledgers.some(
-      ({ wallet, restatements }) =>
-        restatements.total > 0 && wallet.account === account && wallet.productType === ledger,
-    );
-  const isOfPeriod = (finding: Finding) =>
-    isOfBills(finding) && (finding.kind !== "restated" || isRestated(finding));
   return {
     ...options,
     ...{ generatedAt, versions },
     problems: [
       ...(isOver ? [] : [`${period} is not over yet: it ends ${isoTime(span.to)}`]),
-      ...(ledgers.length === 0 ? ["no ledger is stored: nothing was synced yet"] : []),
-      ...ledgers.flatMap(({ wallet, coverage }) =>
-        coverage.older.map(
-          (span) =>
-            `${ledgerName(wallet)} was not read from ${formatInterval(span)}, before its history begins`,
-        ),
-      ),
-      ...headLines(findings.filter(isOfPeriod), now).map(({ text }) => text),
-      ...ledgers.flatMap(({ wallet, figures }) =>
-        figures
-          .filter(({ opening }) => opening === null)
-          .map(
-            ({ coin }) =>
-              `${ledgerName(wallet)} ${coin}: no bill shows a balance, so none is known`,
-          ),
-      ),
+      ...problemsOf(ledgers, findings, now),
       ...[...(valuation?.missing ?? [])].map(
         ([coin, day]) =>
           `no price of ${coin} on ${day} or before: add a line such as ${day},${coin},PRICE,${prices?.currency}`,
@@ -127,6 +105,38 @@ export async function readCloseReport(
         b.digest.bills - a.digest.bills,
     ),
   };
+}
+
+/** What the period lacks of its ledgers' bills. */
+function problemsOf(
+  ledgers: readonly LedgerClose[],
+  findings: readonly Finding[],
+  now: EpochMs,
+): readonly string[] {
+  const isRestated = ({ account, ledger }: Finding) =>
+    ledgers.some(
+      ({ wallet, restatements }) =>
+        restatements.total > 0 && wallet.account === account && wallet.productType === ledger,
+    );
+  const isOfPeriod = (finding: Finding) =>
+    isOfBills(finding) && (finding.kind !== "restated" || isRestated(finding));
+  return [
+    ...(ledgers.length === 0 ? ["no ledger is stored: nothing was synced yet"] : []),
+    ...ledgers.flatMap(({ wallet, coverage }) =>
+      coverage.older.map(
+        (span) =>
+          `${ledgerName(wallet)} was not read from ${formatInterval(span)}, before its history begins`,
+      ),
+    ),
+    ...headLines(findings.filter(isOfPeriod), now).map(({ text }) => text),
+    ...ledgers.flatMap(({ wallet, figures }) =>
+      figures
+        .filter(({ opening }) => opening === null)
+        .map(
+          ({ coin }) => `${ledgerName(wallet)} ${coin}: no bill shows a balance, so none is known`,
+        ),
+    ),
+  ];
 }
 
 /** A ledger's worth in the chosen currency. For an order, floats will do. */
