@@ -31,7 +31,7 @@ import { addSums, allBillsOf, sumTables } from "../src/core/store/day-sums.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../src/lib/time.ts";
 import { html } from "../src/output/html.ts";
 import { asJson, asText } from "../src/output/result.ts";
-import { exportFile } from "../src/wings/serve/page/download.ts";
+import { exportFile } from "../src/wings/serve/page/downloads.ts";
 import { writePage } from "../src/wings/serve/page/page.ts";
 import { readMetrics, registryOf } from "../src/wings/serve/registry.ts";
 import { openTestDatabase } from "./support/database.ts";

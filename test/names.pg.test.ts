@@ -31,7 +31,7 @@ import { makeSymbols } from "../src/wings/sandbox/records.ts";
 import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { incompleteAnswers } from "../src/wings/serve/mirror/key-file.ts";
 import { routes } from "../src/wings/serve/mirror/mirror.ts";
-import { downloadFormats } from "../src/wings/serve/page/download.ts";
+import { downloadFormats } from "../src/wings/serve/page/downloads.ts";
 import { parameters, views } from "../src/wings/serve/page/selection.ts";
 import { createHttpMetrics, gauges, registryOf } from "../src/wings/serve/registry.ts";
 import { withBrokenRows } from "./faults/ledger.ts";

@@ -14,7 +14,7 @@ import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { snowflake } from "../src/wings/sandbox/entry.ts";
 import { pick, seededRandom } from "../src/wings/sandbox/random.ts";
 import { writeBillsPage } from "../src/wings/serve/page/bills-page.ts";
-import { exportFile } from "../src/wings/serve/page/download.ts";
+import { exportFile } from "../src/wings/serve/page/downloads.ts";
 import { writePage } from "../src/wings/serve/page/page.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactUnits, places } from "./support/journal.ts";

@@ -1,9 +1,10 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Html, type HtmlPart, html } from "../../../output/html.ts";
-import type { Days } from "./selection.ts";
+import type { Asked, Days } from "./selection.ts";
 
 /** The pages, with their addresses. */
 const pages = { Overview: "/", Bills: "/bills", Runs: "/runs" } as const;
-export type PageName = keyof typeof pages;
+type PageName = keyof typeof pages;
 
 /**
  * A page up to its first section.
@@ -73,3 +74,10 @@ export const missedNote = (missed: readonly string[], instead = ""): Html =>
   missed.length === 0
     ? html``
     : html`<p class="warn">There is no ${missed.join(", no ")}${instead}.</p>`;
+
+/** What a page's address asks for. */
+export const askedIn = ({ url }: Pick<FastifyRequest, "url">): Asked =>
+  new URL(url, "http://localhost").searchParams;
+
+export const sendPage = (reply: FastifyReply, status: number, { text }: Html): FastifyReply =>
+  reply.code(status).type("text/html; charset=utf-8").send(text);

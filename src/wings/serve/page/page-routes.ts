@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { constants } from "node:zlib";
 import { type FastifyCompressOptions, fastifyCompress } from "@fastify/compress";
@@ -9,14 +10,12 @@ import { asTyped } from "../../../lib/as-typed.ts";
 import { unreachableLines } from "../../../output/account-remarks.ts";
 import { Html, html } from "../../../output/html.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
-import { readAssets } from "./assets.ts";
 import { writeBillsPage } from "./bills-page.ts";
 import { downloads } from "./downloads.ts";
-import { messagePage } from "./layout.ts";
+import { askedIn, messagePage, sendPage } from "./layout.ts";
 import { writePage } from "./page.ts";
 import { writeRunsPage } from "./runs.ts";
 import type { Asked } from "./selection.ts";
-import { queryOf, sendPage } from "./send-page.ts";
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -82,7 +81,7 @@ export const page: RouteGroup = (app, deps) => {
     };
     for (const [path, writeTo] of Object.entries(pages)) {
       scope.get(path, withHead, (request, reply) =>
-        sendInParts(reply, deps, (tx, write) => writeTo(tx, queryOf(request), write)),
+        sendInParts(reply, deps, (tx, write) => writeTo(tx, askedIn(request), write)),
       );
     }
   });
@@ -157,3 +156,18 @@ async function sendInParts(
   const instead = (await insteadOf(deps).catch(() => undefined)) ?? away;
   return sendPage(reply.header("retry-after", "5"), 503, new Html(asTyped(deps, instead.text)));
 }
+
+/** The page's own files, under the names that the page asks for. */
+const assets = {
+  "page.css": "text/css; charset=utf-8",
+  "page.js": "text/javascript; charset=utf-8",
+  "icon.svg": "image/svg+xml",
+} as const;
+
+type Asset = { readonly name: string; readonly type: string; readonly text: string };
+
+const readAssets = (): readonly Asset[] =>
+  Object.entries(assets).map(([name, type]) => ({
+    ...{ name, type },
+    text: readFileSync(new URL(`assets/${name}`, import.meta.url), "utf8"),
+  }));

@@ -17,7 +17,7 @@ import {
   resultParts,
 } from "../../../output/pieces.ts";
 import { chart } from "./chart.ts";
-import { downloadFormats } from "./download.ts";
+import { downloadFormats } from "./downloads.ts";
 import { block, dateFields, frame, missedNote } from "./layout.ts";
 import {
   areAccepted,
