@@ -45,7 +45,7 @@ const entries: Readonly<Record<string, Entry>> = {
     "answer the exchange's API from what is stored",
     () => import("./wings/serve/command.ts"),
   ],
-  accounts: ["list, add, pause, retire or rename accounts", () => import("./commands/accounts.ts")],
+  accounts: ["list, retire or rename accounts", () => import("./commands/accounts.ts")],
   "mirror-keys": [
     "add, list or remove the keys of clients of serve",
     () => import("./wings/serve/mirror/mirror-keys.ts"),

@@ -1,14 +1,11 @@
 // ACCOUNTS_FILE: each account with its settings and its credentials, looked up each time; each fault with its place
 // and remedy, and no secret shown.
 
-import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { withCredentials } from "../src/accounts/account.ts";
 import { readConfig } from "../src/accounts/config.ts";
-import { outputOf } from "../src/accounts/credentials.ts";
-import type { AddedAccount } from "../src/accounts/decisions.ts";
 import type { Environment } from "../src/accounts/settings.ts";
 import { productTypes } from "../src/core/contract/product-types.ts";
 import { UsageError } from "../src/lib/errors.ts";
@@ -27,9 +24,6 @@ const keys = { apiKey: "key-1", apiSecret: "secret-1", apiPassphrase: "passphras
 const main = { name: "main", ...keys };
 const one = (change: object) => ({ accounts: [{ ...main, ...change }] });
 const canary = "CANARY-that-nobody-may-see";
-const signal = AbortSignal.timeout(60_000);
-const script = (text: string) => [process.execPath, "-e", text, "{account}"];
-const command = (text: string) => ({ command: script(text) });
 
 /** Reads an accounts file with this content: text as it is, anything else as JSON. */
 async function read(content: unknown, environment: Environment = {}, credentials = true) {
@@ -51,18 +45,13 @@ async function faultsOf(content: unknown, environment: Environment = {}, credent
   return faults.map((fault) => fault.replace(/^ACCOUNTS_FILE /, ""));
 }
 
-const added = (account: string): AddedAccount => ({
-  ...{ account, productTypes: null, demo: false, ltv: false, riskUnitIds: null },
-});
-
-/** The account with its credentials as text. @param settings of one that is in the table but not in the file. */
-async function lookUp(from: string, name: string, settings?: AddedAccount) {
+/** The account with its credentials as text. */
+async function lookUp(from: string, name: string) {
   const environment = { ACCOUNTS_FILE: from, DESK: "from-variable" };
   const config = readConfig(environment, { credentials: true, accounts: [name] });
-  const configured = config.accounts.find((account) => account.name === name);
-  const account = configured ?? (settings && config.addedAccount?.(settings));
+  const account = config.accounts.find((one) => one.name === name);
   if (account === undefined) throw new Error(`there is no account ${name}`);
-  const { credentials, lookUp: _, ...others } = await withCredentials(account, signal);
+  const { credentials, lookUp: _, ...others } = withCredentials(account);
   const { key, secret, passphrase } = credentials;
   return {
     ...others,
@@ -100,37 +89,13 @@ test("each account has its keys, and what it leaves out has a default, or is as 
     expect(await typesWith(wanted)).toEqual([ofMain, "COIN-FUTURES,USDT-FUTURES", ofDemo]);
 });
 
-/** Prints the three credentials of the account that its argument names, as JSON. */
-const printsAll = command(
-  "const a = process.argv[1]; process.stdout.write(JSON.stringify(" +
-    "{apiKey: 'key of ' + a, apiSecret: 's', apiPassphrase: {env: 'DESK'}}))",
-);
-
-test("a credential is a variable's, a file's or what a command writes, without its line's end", async () => {
+test("a credential is a text, a variable's or a file's without its line's end", async () => {
   await put("pass", "from file \r\n");
-  const apiSecret = command("console.log('from ' + process.argv[1])");
-  const entry = {
-    name: "each",
-    apiKey: { env: "DESK" },
-    apiSecret,
-    apiPassphrase: { file: "pass" },
-  };
-  const accounts = [entry, main, { name: "all" }];
-  await put("accounts.json", { accounts, credentials: printsAll });
-  expect(await lookUp(path, "each")).toMatchObject({
-    ...{ apiKey: "from-variable", apiSecret: "from each", apiPassphrase: "from file " },
+  const entry = { ...main, apiKey: { env: "DESK" }, apiPassphrase: { file: "pass" } };
+  await put("accounts.json", { accounts: [entry] });
+  expect(await lookUp(path, "main")).toMatchObject({
+    ...{ apiKey: "from-variable", apiSecret: "secret-1", apiPassphrase: "from file " },
   });
-  // One command tells all three, of an account that was added, too; not of one that has keys.
-  expect(await lookUp(path, "main")).toMatchObject(keys);
-  for (const name of ["all", "added"])
-    expect(await lookUp(path, name, added(name))).toMatchObject({
-      ...{ apiKey: `key of ${name}`, apiSecret: "s", apiPassphrase: "from-variable" },
-    });
-  // A name that may stand in the table and would mean something else to the command.
-  for (const name of ["--help", "-rf", "..", ".git"])
-    await expect(lookUp(path, name, added(name))).rejects.toThrow(
-      /are not looked up, since a name is 1 to 64 .*accounts rename -- /,
-    );
   // A command of the program that needs none looks up none, and checks the form.
   const away = { apiKey: { env: "NONE" }, apiSecret: { file: "none" } };
   expect((await read(one(away), {}, false)).accounts).toMatchObject([{ name: "main" }]);
@@ -141,7 +106,7 @@ test("a directory has a file an account, of which only the one that is asked for
   const directory = join(folder.path, "mounted");
   await mkdir(join(directory, "..data"), { recursive: true });
   await put("mounted/fund-1.json", { ...keys, productTypes: ["USDT-FUTURES"] });
-  await put("mounted/fund-2.json", { credentials: printsAll });
+  await put("mounted/fund-2.json", { ...keys, apiKey: { env: "DESK" } });
   await put("mounted/broken.json", "{");
   const environment = { ACCOUNTS_FILE: directory };
   expect(readConfig(environment, { credentials: false, accounts: [] }).accountNames).toEqual([
@@ -152,7 +117,7 @@ test("a directory has a file an account, of which only the one that is asked for
   expect(await lookUp(directory, "fund-1")).toMatchObject({
     ...{ ...keys, name: "fund-1", productTypes: ["USDT-FUTURES"] },
   });
-  expect(await lookUp(directory, "fund-2")).toMatchObject({ apiKey: "key of fund-2" });
+  expect(await lookUp(directory, "fund-2")).toMatchObject({ apiKey: "from-variable" });
   await put("mounted/fund-1.json", { ...keys, apiKey: "key-2" }, 0o644);
   expect(await lookUp(directory, "fund-1")).toMatchObject({ apiKey: "key-2" });
   await expect(lookUp(directory, "broken")).rejects.toThrow("broken.json: is not JSON");
@@ -172,10 +137,7 @@ const wrong: readonly (readonly [unknown, string])[] = [
   [one({ apiPassphrase: 1 }), `accounts[0].apiPassphrase: ${noReference}`],
   [one({ apiKey: { vault: "A" } }), `accounts[0].apiKey: ${noReference}`],
   [one({ apiSecret: { CANARY: "x" } }), `accounts[0].apiSecret: ${noReference}`],
-  [
-    { accounts: [{ name: "main", credentials: { command: ["", "x"] } }] },
-    'accounts[0].credentials: is not {"command": ["PROGRAM", …]}',
-  ],
+  [one({ apiSecret: { command: ["cat", "secret"] } }), `accounts[0].apiSecret: ${noReference}`],
   [one({ apiPasphrase: "x" }), "accounts[0].apiPasphrase: is not a key of this file, did you mean"],
   [one({ CANARY: "x" }), "accounts[0]"],
   [{ accounts: [main], acounts: [] }, "acounts: is not a key of this file, did you mean accounts?"],
@@ -224,65 +186,17 @@ test("all faults are told at once, those of other variables beside them", async 
   );
 });
 
-const noKeys = { apiKey: undefined, apiSecret: undefined, apiPassphrase: undefined };
-
 test.each<[object, string]>([
   [{ apiSecret: "" }, "apiSecret is empty; the exchange gives it when you create an API key"],
   [{ apiKey: { env: "NO_SUCH" } }, "apiKey: the variable that it names is not set; set it, or"],
   [{ apiSecret: "a\nb" }, "apiSecret holds a character that no header can carry; copy it again"],
   [{ apiSecret: { file: "missing" } }, "apiSecret: the file that it names cannot be read (ENOENT)"],
-  [
-    { apiSecret: { command: ["/no/such $(touch x)"] } },
-    "the command that prints its credentials cannot be started (ENOENT)",
-  ],
-  [
-    { ...noKeys, credentials: command(`console.log('${canary}')`) },
-    'what its command writes is not JSON with "apiKey", "apiSecret", "apiPassphrase"',
-  ],
+  [{ apiKey: { file: canary } }, "apiKey: the file that it names cannot be read (ENOENT)"],
 ])("credentials of which %j is one stop their account alone", async (change, message) => {
   await put("accounts.json", one(change));
   const error = await errorOf(lookUp(path, "main"));
   expect(error.message).toContain(`account main: ${message}`);
   expect(error.message).not.toContain(canary);
-});
-
-test.each([
-  ["process.exit(3)", "ended with code 3"],
-  ["process.kill(process.pid, 'SIGKILL')", "ended with SIGKILL"],
-  [`for (;;) process.stdout.write('${canary}'.repeat(1000))`, "wrote more than 65536 bytes"],
-  ["setTimeout(() => {}, 60_000)", "did not end within 0.4 s"],
-])("a command of %j is named with its account, and its output is not shown", async (text, what) => {
-  const printing = script(`console.log('${canary}'); console.error('${canary}'); ${text}`);
-  const maxMs = what.includes("0.4") ? 400 : 30_000;
-  const error = await errorOf(outputOf("main", printing, { signal, maxMs }));
-  expect(error.message).toContain(
-    `account main: the command ${process.execPath}, which prints its credentials, ${what}`,
-  );
-  expect(`${error.message}${error.stack}${JSON.stringify(error)}`).not.toContain(canary);
-});
-
-test("what a command started ends with it when the user stops", async () => {
-  const mark = join(folder.path, "alive");
-  const child = `setInterval(() => require('node:fs').writeFileSync('${mark}', '1'), 20)`;
-  const parent = script(
-    `require('node:child_process').spawn(process.execPath, ['-e', ${JSON.stringify(child)}], {stdio: 'inherit'})`,
-  );
-  const stop = new AbortController();
-  const ended = expect(outputOf("main", parent, { signal: stop.signal })).rejects.toThrow(
-    "stopped",
-  );
-  const isThere = () =>
-    readFile(mark).then(
-      () => true,
-      () => false,
-    );
-  while (!(await isThere())) await sleep(10);
-  stop.abort(new Error("stopped here"));
-  await ended;
-  await sleep(100);
-  await rm(mark, { force: true });
-  await sleep(300);
-  expect(await isThere()).toBe(false);
 });
 
 test("a file that other users may read is told of, where a credential stands in it", async () => {

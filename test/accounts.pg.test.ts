@@ -1,17 +1,15 @@
-// An account that is added is read, one that is paused is not, and a rename takes every table that has an
-// account.
+// An account that is retired is not read, and a rename takes every table that has an account.
 
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterAll, expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
-import { openDatabase } from "../src/core/postgres/connect.ts";
 import { Leases } from "../src/core/store/lease/leases.ts";
 import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { changeKeys, readKeys } from "../src/wings/serve/mirror/key-file.ts";
+import { writeAccounts } from "./support/accounts-file.ts";
 import { type CliEnvironment, environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
-import { openTestDatabase, testDatabase } from "./support/database.ts";
+import { openTestDatabase } from "./support/database.ts";
 import { aMirrorKey } from "./support/mirror.ts";
 
 const both = "USDT-FUTURES,COIN-FUTURES";
@@ -29,7 +27,7 @@ async function house() {
     const { ledgers } = JSON.parse(stdout) as { ledgers: { productType: string }[] };
     return ledgers.find((ledger) => ledger.productType === productType);
   };
-  return { db, run, requests, statusOf, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+  return { url, db, run, requests, statusOf, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
 const syncBills = ["sync", "--only", "bills"];
@@ -47,7 +45,7 @@ test("an account is retired whole, and what is not known is refused", async () =
     stderr: "there is no account od, did you mean old? (known: main, old)\n",
   });
   expect(await retire("retire", "old")).toMatchObject({ code: 0 });
-  expect(await retire("unretire", "old", "--product", "USDT-FUTURES")).toMatchObject({
+  expect(await retire("retire", "--undo", "old", "--product", "USDT-FUTURES")).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("the whole account old is retired"),
   });
@@ -55,7 +53,7 @@ test("an account is retired whole, and what is not known is refused", async () =
   const old = ledgers.filter(({ account }: { account: string }) => account === "old");
   const retired = { configured: false, state: "retired", since: expect.any(String) };
   expect(old).toMatchObject([retired, retired]);
-  expect(await retire("unretire", "old")).toMatchObject({ code: 0 });
+  expect(await retire("retire", "--undo", "old")).toMatchObject({ code: 0 });
   expect((await at.run(["status"])).stdout).not.toContain("retired");
 });
 
@@ -69,10 +67,8 @@ test("an account is renamed in all tables at once; two ledgers are never put int
     code: 2,
     stderr: expect.stringMatching(/^"a name" is not a name: 1 to 64 letters/),
   });
-  for (const name of ["--help", "-rf", ".."]) {
+  for (const name of ["--help", "-rf", ".."])
     expect(await rename("--", "old", name)).toMatchObject({ code: 2, stdout: "" });
-    expect(await at.run(["accounts", "add", "--", name])).toMatchObject({ code: 2, stdout: "" });
-  }
   // One that was stored before such names were refused.
   await at.db.execute(sql`
     insert into ledgers (account, product_type, bills) values ('-rf', 'USDT-FUTURES', 0)`);
@@ -100,7 +96,7 @@ test("an account is renamed in all tables at once; two ledgers are never put int
   expect(rows).toEqual([{ account: "main" }]);
 });
 
-test("a product type that is retired is read no more, fails no run and has no gap; unretired, it is read on", async () => {
+test("a product type that is retired is read no more, fails no run and has no gap; when that is undone, it is read on", async () => {
   expect(await at.run(syncBills)).toMatchObject({ code: 0 });
   // A gap, a rejected row, and a year without a sync.
   await at.db.execute(sql`
@@ -134,7 +130,7 @@ test("a product type that is retired is read no more, fails no run and has no ga
   const alone = await at.run(syncBills, { PRODUCT_TYPES: "COIN-FUTURES" });
   expect(alone).toMatchObject({ code: 0 });
   expect(alone.stdout).toMatch(
-    /^main: COIN-FUTURES configured but retired, so not synced; .*: bill-sync accounts unretire main\nno account was synced, since each is paused or retired, after /,
+    /^main: COIN-FUTURES configured but retired, so not synced; .*: bill-sync accounts retire --undo main\nno account was synced, since each is retired, after /,
   );
   expect(at.requests()).toBe(before);
   const synced = await at.run(syncBills);
@@ -146,80 +142,22 @@ test("a product type that is retired is read no more, fails no run and has no ga
     /^main\/USDT-FUTURES +active .*\nmain\/COIN-FUTURES +retired +\d{4}-/m,
   );
 
-  const back = await at.run(["accounts", "unretire", "main", "--product", "COIN-FUTURES"]);
+  const back = await at.run(["accounts", "retire", "--undo", "main", "--product", "COIN-FUTURES"]);
   expect(back).toMatchObject({ code: 0, stdout: expect.stringContaining("no longer retired") });
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ retiredAt: null });
   expect(await at.run(syncBills)).toMatchObject({ code: 1 });
   expect(await at.statusOf("COIN-FUTURES")).toMatchObject({ openRejected: 1 });
 });
 
-test.concurrent("an account that is added is read with credentials that a command tells, and left out while it is paused", async () => {
+test("a rename takes the mirror's keys with it, which lie beside the accounts file", async () => {
   await using folder = await temporaryFolder();
-  await using sandbox = await openSandbox({
-    seed: "added",
-    density: 0.05,
-    accountNames: ["first", "second"],
-  });
-  await using database = await testDatabase();
-  const told = Object.fromEntries(
-    sandbox.accounts.map(({ name, apiKey, apiSecret, apiPassphrase }) => [
-      name,
-      { apiKey, apiSecret, apiPassphrase },
-    ]),
-  );
-  const script = `process.stdout.write(JSON.stringify(${JSON.stringify(told)}[process.argv[1]]))`;
-  const path = join(folder.path, "accounts.json");
-  const credentials = { command: [process.execPath, "-e", script, "{account}"] };
-  await writeFile(path, JSON.stringify({ credentials }), { mode: 0o600 });
-  const env = {
-    DATABASE_URL: database.url,
-    EXCHANGE_BASE_URL: sandbox.url,
-    ACCOUNTS_FILE: path,
-    PRODUCT_TYPES: both,
-  };
-  const run = (...args: readonly string[]) => runCli(args, { env });
-  expect(await run("accounts", "add", "first")).toMatchObject({
-    code: 0,
-    stdout: "account first is added: the next sync reads it\n",
-    stderr: "",
-  });
-  expect(await run("accounts", "add", "second", "--product", "USDT-FUTURES")).toMatchObject({
-    code: 0,
-  });
-  expect(await run("accounts", "add", "second")).toMatchObject({ code: 2 });
-  expect(await run("sync", "--account", "third")).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining("there is no account third"),
-  });
-  expect(await run("accounts", "pause", "second")).toMatchObject({ code: 0 });
-  expect(await run("sync", "--only", "bills")).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(
-      /\nsecond: not synced, since it is paused; .*: bill-sync accounts resume second\ncomplete, apart from what is paused or retired, after /,
-    ),
-  });
-  expect(await run("sync", "--only", "bills", "--account", "second")).toMatchObject({
-    code: 0,
-    stdout: expect.stringMatching(
-      /^second: not synced, .*\nno account was synced, since each is paused or retired, after /,
-    ),
-    stderr: expect.stringContaining('"msg":"sync ended: no account was synced, since each is '),
-  });
-  const list = async () => (await run("accounts", "list")).stdout;
-  expect(await list()).toMatch(/^first\/USDT-FUTURES +active +-$/m);
-  expect(await list()).toMatch(/^second\/USDT-FUTURES +paused +\d{4}-/m);
-  expect(await run("accounts", "resume", "second")).toMatchObject({ code: 0 });
-  expect(await run("sync", "--only", "bills")).toMatchObject({ code: 0 });
-  expect(await run("accounts", "pause", "second")).toMatchObject({ code: 0 });
-
-  await using opened = openDatabase(database.url);
-  // The mirror's keys lie beside the accounts file, and are renamed too.
+  const entry = { name: "other", apiKey: "key", apiSecret: "secret", apiPassphrase: "pass" };
+  const env = { DATABASE_URL: at.url, ACCOUNTS_FILE: await writeAccounts(folder.path, [entry]) };
   const keysPath = join(folder.path, "mirror-keys.json");
-  await changeKeys(keysPath, () => [aMirrorKey("first"), aMirrorKey("second")]);
-  expect(await run("accounts", "rename", "second", "other")).toMatchObject({ code: 0 });
+  await changeKeys(keysPath, () => [aMirrorKey("first"), aMirrorKey("main")]);
+  expect(await runCli(["accounts", "rename", "main", "other"], { env })).toMatchObject({
+    code: 0,
+    stdout: "account main is now stored as other\n",
+  });
   expect(readKeys(keysPath).map(({ account }) => account)).toEqual(["first", "other"]);
-  const { rows } = await opened.db.execute(
-    sql`select account from added_accounts order by account`,
-  );
-  expect(rows).toEqual([{ account: "first" }, { account: "other" }]);
 });

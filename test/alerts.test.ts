@@ -20,8 +20,8 @@ const run = {
 const stored: StoredMetrics = {
   findings: [],
   totals: {
-    ...{ accounts: 1, ledgers: 2, bills: 9, active: 2, paused: 0, retired: 0, ended: 0 },
-    ...{ readThrough: now, pausedThrough: undefined },
+    ...{ accounts: 1, ledgers: 2, bills: 9, active: 2, retired: 0, ended: 0 },
+    readThrough: now,
   },
   runs: [run],
   lists: [

@@ -88,7 +88,7 @@ test.each([
     { npm_config_account: "true" },
     "npm run status -- --account main --check",
   ],
-  [["accounts", "add", "x"], { npm_config_ltv: "true" }, "npm run accounts -- add --ltv x"],
+  [["accounts", "retire", "x"], { npm_config_undo: "true" }, "npm run accounts -- retire --undo x"],
 ])(
   "%j with %j, which npm took for itself, does nothing and says what to type",
   async (args, npm, typed) => {
@@ -124,8 +124,8 @@ test.each([false, true])("a log names commands as npm runs them, too (terminal: 
   const err = { isTTY, columns: 80, write: (text: string) => written.push(text) };
   const io = { err, npm: {} } as unknown as Parameters<typeof openReporter>[1];
   using reporter = openReporter("info", io);
-  reporter.notice("paused: bill-sync accounts resume main");
-  expect(written.join("")).toContain("paused: npm run accounts resume main");
+  reporter.notice("retired: bill-sync accounts retire --undo main");
+  expect(written.join("")).toContain("retired: npm run accounts -- retire --undo main");
 });
 
 const ofVerify = "verify --from 2026-11-01 --to";

@@ -18,7 +18,7 @@ async function read(environment: Environment, isSigned = true) {
     { credentials: isSigned },
   );
   const [{ lookUp, ...account } = { lookUp: undefined }, ...others] = accounts;
-  const keys = await lookUp?.(new AbortController().signal);
+  const keys = lookUp?.();
   expect(others).toEqual([]);
   return {
     ...{ ...config, ...account, baseUrl: baseUrl.href },

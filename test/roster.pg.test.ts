@@ -7,11 +7,10 @@ import { openTestDatabase } from "./support/database.ts";
 // One account a state. A row of `ledgers` is a ledger that was read, or the state of a whole account.
 const rows = `
   insert into ledgers (account, product_type, first_unread_at) values
-    ('read', 'USDT-FUTURES', now()), ('paused', 'USDT-FUTURES', now()), ('retired', 'USDT-FUTURES', now()),
+    ('read', 'USDT-FUTURES', now()), ('retired', 'USDT-FUTURES', now()),
     ('part', 'USDT-FUTURES', now()), ('part', 'COIN-FUTURES', now()), ('ended', 'USDT-FUTURES', now()),
     ('refused', 'USDT-FUTURES', now()), ('gone', 'USDT-FUTURES', now()), ('unified', 'UTA-SPOT', now()),
     ('demo', 'USDT-FUTURES', now()), ('read', 'SUSDT-FUTURES', now());
-  insert into ledgers (account, product_type, paused_at) values ('paused', '', now());
   insert into ledgers (account, product_type, retired_at) values ('retired', '', now());
   insert into ledgers (account, product_type, is_demo) values ('demo', '', true);
   insert into ledgers (account, product_type, mode, mode_since) values
@@ -20,9 +19,7 @@ const rows = `
     ('unified', 'UTA-MARGIN', now(), now());
   update ledgers set retired_at = now() where account = 'part' and product_type = 'COIN-FUTURES';
   update ledgers set ended_at = now() where account = 'ended' and product_type = 'USDT-FUTURES';
-  update ledgers set not_available_since = now(), not_available_asked_at = now() where account = 'refused';
-  insert into added_accounts (account, product_types, demo, ltv) values
-    ('added', '{USDC-FUTURES}', true, false)`;
+  update ledgers set not_available_since = now(), not_available_asked_at = now() where account = 'refused'`;
 
 const account = (name: string, ...productTypes: Account["productTypes"]): Account => ({
   name,
@@ -31,7 +28,7 @@ const account = (name: string, ...productTypes: Account["productTypes"]): Accoun
 });
 const accounts = [
   account("read", "USDT-FUTURES", "COIN-FUTURES", "SUSDT-FUTURES"),
-  ...["paused", "retired", "ended", "refused", "demo"].map((name) => account(name, "USDT-FUTURES")),
+  ...["retired", "ended", "refused", "demo"].map((name) => account(name, "USDT-FUTURES")),
   account("part", "USDT-FUTURES", "COIN-FUTURES"),
   account("unified", "UTA-SPOT"),
 ];
@@ -39,16 +36,12 @@ const configured: Configured = {
   accounts,
   accountNames: accounts.map(({ name }) => name),
   namesAccounts: true,
-  addedAccount: ({ account: name, productTypes, demo }) => ({
-    ...{ name, demo, productTypes: productTypes ?? [] },
-  }),
 };
 
 const states: readonly [ledger: string, state: string][] = [
   ["read/USDT-FUTURES", "active"],
   ["read/COIN-FUTURES", "active, never"],
   ["read/SUSDT-FUTURES", "active, demo"],
-  ["paused/USDT-FUTURES", "paused"],
   ["retired/USDT-FUTURES", "retired"],
   ["ended/USDT-FUTURES", "ended"],
   ["refused/USDT-FUTURES", "not-available"],
@@ -61,7 +54,6 @@ const states: readonly [ledger: string, state: string][] = [
   ["unified/UTA-COIN-FUTURES", "not-configured, never"],
   ["unified/UTA-USDC-FUTURES", "not-configured, never"],
   ["unified/UTA-OTHER", "not-configured, never"],
-  ["added/USDC-FUTURES", "active, never, demo"],
   ["gone/USDT-FUTURES", "not-configured"],
 ];
 
@@ -77,12 +69,12 @@ test("a ledger has one state, whoever asks for it", async () => {
   ).toEqual(states);
   const namesOf = async (which: object, among?: readonly string[]) =>
     (await readRoster(database.db, configured, which, among)).ledgers.map((one) => one.account);
-  expect(await namesOf({ accounts: ["gone", "added"] })).toEqual(["added", "gone"]);
+  expect(await namesOf({ accounts: ["gone", "read"] })).toEqual(["read", "read", "read", "gone"]);
   expect(await namesOf({ productTypes: ["SUSDT-FUTURES"] })).toEqual(["read"]);
   // An account that cannot be reached is no wrong name.
   expect(await namesOf({ accounts: ["gone", "away"] }, ["gone"])).toEqual(["gone"]);
   await expect(namesOf({ accounts: ["raed"] })).rejects.toThrow(/raed.* did you mean read\?/);
-  await expect(namesOf({ productTypes: ["USDC-FUTURES", "SCOIN-FUTURES"] })).rejects.toThrow(
+  await expect(namesOf({ productTypes: ["USDT-FUTURES", "SCOIN-FUTURES"] })).rejects.toThrow(
     "--product SCOIN-FUTURES is neither configured nor stored",
   );
 });

@@ -210,8 +210,7 @@ const walk = `
   report --month ${dayBefore(2).slice(0, 7)} --format html, doctor, types, types set gift bonus, types unset gift, mirror-keys,
   mirror-keys add bot, mirror-keys list, mirror-keys remove bot, db url, db migrate, db backup ledger.gz --force, db restore ledger.gz, db,
   db distribute --dry-run, serve --port 0, worker --every 1h, sandbox, demo, accounts, accounts list,
-  accounts add another, accounts pause main, accounts resume main, accounts retire another,
-  accounts unretire another, accounts rename another other`
+  accounts retire another, accounts retire --undo another, accounts rename another other`
   .trim()
   .split(/,\s+/)
   .map((words) => words.replace("+", ",").split(" "));

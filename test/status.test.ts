@@ -38,7 +38,7 @@ const linesOf = (...ledgers: readonly LedgerStatus[]) =>
       new Map(
         ledgers.map(({ ledger: { account, productType } }) => [
           `${account}/${productType}`,
-          { state: account === "main" ? "active" : "paused", isConfigured: true },
+          { state: account === "main" ? "active" : "retired", isConfigured: true },
         ]),
       ),
       now,
@@ -125,7 +125,7 @@ test("breaks that one line tells of are accepted together, and those with other 
 test("the state of ledgers is shown where one of them is not read, and coverage is a share of what was planned", () => {
   const old = ledger({ ledger: { account: "old", productType: "USDT-FUTURES" } });
   expect(linesOf(ledger(), old).map((line) => line.split(" ").at(-1))).toEqual([
-    ...["state", "active", "paused"],
+    ...["state", "active", "retired"],
   ]);
   expect(coverageShare({ coverage: [], unfinished: [], unread: [], openLost: [] })).toBe(0);
   const [coverage, unfinished] = [[between(9, 8)], [between(8, 5)]];

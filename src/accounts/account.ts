@@ -4,7 +4,6 @@ import {
   productTypes,
 } from "../core/contract/product-types.ts";
 import type { Credentials } from "../core/exchange/client.ts";
-import type { AddedAccount } from "./decisions.ts";
 
 export type Account = {
   readonly name: string;
@@ -36,18 +35,13 @@ export type Configured = {
   readonly accountNames: readonly string[];
   /** False where nothing names an account: `accounts` then has the default's name, and no more is known. */
   readonly namesAccounts: boolean;
-  /**
-   * The account that a row of the table `added_accounts` describes. Absent where nothing says how its credentials are had:
-   * then the table is not read.
-   */
-  readonly addedAccount?: (settings: AddedAccount) => Account;
 };
 
 /**
  * Looks an account's credentials up, each time anew.
  * @throws UsageError that names the account and quotes nothing of what it read.
  */
-export type LookUp = (signal: AbortSignal) => Promise<Credentials>;
+export type LookUp = () => Credentials;
 
 export type AccountWithCredentials = Account & { readonly credentials: Credentials };
 
@@ -55,13 +49,10 @@ export type AccountWithCredentials = Account & { readonly credentials: Credentia
  * The account with its credentials, looked up now. They are nowhere but in what comes back.
  * @throws UsageError where they are not to be had.
  */
-export async function withCredentials(
-  account: Account,
-  signal: AbortSignal,
-): Promise<AccountWithCredentials> {
+export function withCredentials(account: Account): AccountWithCredentials {
   if (account.lookUp === undefined)
     throw new Error(`defect: account ${account.name} has no credentials`);
-  return { ...account, credentials: await account.lookUp(signal) };
+  return { ...account, credentials: account.lookUp() };
 }
 
 /**

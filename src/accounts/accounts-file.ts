@@ -6,21 +6,16 @@ import {
   isDemoProductType,
   type ProductType,
 } from "../core/contract/product-types.ts";
-import { shownCode, UsageError } from "../lib/errors.ts";
+import { shownCode } from "../lib/errors.ts";
 import { didYouMean } from "../lib/nearest.ts";
-import { shellWord } from "../lib/printable.ts";
 import { type Account, type Configured, wantedTypes } from "./account.ts";
 import {
-  CommandSource,
   credentialKeys,
   credentialOrigin,
   exposureOf,
   lookUpOf,
   Reference,
-  type Source,
-  ThreeKeys,
 } from "./credentials.ts";
-import type { AddedAccount } from "./decisions.ts";
 import { accountName, productType } from "./settings.ts";
 
 /*
@@ -67,19 +62,15 @@ const settings = {
 };
 const credential = field(
   Reference,
-  'is neither a text nor {"env": "NAME"} nor {"file": "PATH"} nor {"command": ["PROGRAM", …]}',
-).optional();
-const command = field(CommandSource, 'is not {"command": ["PROGRAM", …]}').optional();
-const noObject = { error: "is not an object in braces" };
-export const AccountsFile = z.strictObject(
-  { accounts: z.unknown().optional(), credentials: command },
-  noObject,
+  'is neither a text nor {"env": "NAME"} nor {"file": "PATH"}',
+  `is missing; ${credentialOrigin}`,
 );
+const noObject = { error: "is not an object in braces" };
+export const AccountsFile = z.strictObject({ accounts: z.unknown().optional() }, noObject);
 export const NamedEntry = z.strictObject(
   {
     name,
     ...{ apiKey: credential, apiSecret: credential, apiPassphrase: credential },
-    credentials: command,
     ...settings,
   },
   noObject,
@@ -100,10 +91,7 @@ function readList(path: string, deps: AccountsDeps): AccountsSource {
   const json = jsonOf(path, fault);
   const file = json && checked(AccountsFile, json.value, faultAt(fault));
   if (file === undefined) return none;
-  const { accounts: list, credentials: commandOfAll } = file;
-  const place = { folder: dirname(path), commandOfAll };
-  const added = commandOfAll && { addedAccount: addedBy(commandOfAll, place, deps) };
-  if (list === undefined && added) return { ...none, ...added };
+  const { accounts: list } = file;
   if (!Array.isArray(list) || list.length === 0) {
     fault('accounts: is not a list of accounts; write {"accounts": [{"name": "main", …}]}');
     return none;
@@ -111,7 +99,7 @@ function readList(path: string, deps: AccountsDeps): AccountsSource {
   const placeOfName = new Map<string, string>();
   const accounts = list.flatMap((value: unknown, index): readonly Account[] => {
     const at = `accounts[${index}]`;
-    const account = readEntry(value, { ...place, at }, deps);
+    const account = readEntry(value, { folder: dirname(path), at }, deps);
     if (account === undefined) return [];
     const first = placeOfName.get(account.name);
     if (first === undefined) placeOfName.set(account.name, `${at}.name`);
@@ -123,30 +111,11 @@ function readList(path: string, deps: AccountsDeps): AccountsSource {
   });
   return {
     ...none,
-    ...added,
     accounts,
     accountNames: accounts.map((account) => account.name),
     warnings: exposureOf(list.some(holdsSecret) ? [path] : []),
   };
 }
-
-/** The accounts of the table `added_accounts`, of which one command prints the credentials. */
-const addedBy =
-  (command: Source, place: Pick<Place, "folder">, deps: AccountsDeps) =>
-  ({ account: name, productTypes: types, riskUnitIds, demo, ltv }: AddedAccount): Account => ({
-    ...{ name, demo, ltv, riskUnitIds: riskUnitIds ?? [] },
-    ...wantedTypes(types ?? deps.productTypes, demo),
-    lookUp: accountName.pattern.test(name)
-      ? lookUpOf(name, command, { ...deps, ...place })
-      : () => Promise.reject(unusableName(name)),
-  });
-
-/** Of an account that was added before its name was refused, or past this program. */
-const unusableName = (name: string): UsageError =>
-  new UsageError(
-    `account ${name}: its credentials are not looked up, since a name is ${accountName.form}; ` +
-      `run bill-sync accounts rename -- ${shellWord(name)} NAME`,
-  );
 
 const ending = ".json";
 
@@ -191,37 +160,22 @@ type Place = {
   readonly at: string;
   /** The account's name where the file itself has it. */
   readonly account?: string;
-  /** The credential source of accounts without their own. */
-  readonly commandOfAll?: Source | undefined;
 };
 
 /** The account that a value describes; undefined where the value has a fault. */
 function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | undefined {
-  const { at, commandOfAll } = place;
-  const schema: z.ZodObject = place.account === undefined ? NamedEntry : Entry;
-  const faultIn = faultAt(deps.fault, at);
-  const entry = checked(schema, value, faultIn);
-  const { isObject, has, lacks } = keysIn(value);
-  if (isObject && Object(value).credentials !== undefined) {
-    for (const key of has) faultIn(key, "stands beside credentials; remove one of the two");
-  } else if (isObject && (has.length > 0 || commandOfAll === undefined)) {
-    for (const key of lacks) faultIn(key, `is missing; ${credentialOrigin}`);
-  }
+  const faultIn = faultAt(deps.fault, place.at);
+  const entry =
+    place.account === undefined
+      ? checked(NamedEntry, value, faultIn)
+      : checked(Entry, value, faultIn);
   if (entry === undefined) return undefined;
-  const account = place.account ?? String(entry["name"]);
-  const source = entry["credentials"] ?? ThreeKeys.safeParse(entry).data ?? commandOfAll;
+  const account = place.account ?? ("name" in entry ? String(entry.name) : "");
   return {
     ...accountOf(account, entry, faultIn, deps),
-    lookUp: lookUpOf(account, source as Source, { ...deps, ...place }),
+    lookUp: lookUpOf(account, entry, { ...deps, ...place }),
   };
 }
-
-/** The credential keys that an entry has. */
-const keysIn = (value: unknown) => ({
-  isObject: typeof value === "object" && value !== null && !Array.isArray(value),
-  has: credentialKeys.filter((key) => Object(value)[key] !== undefined),
-  lacks: credentialKeys.filter((key) => Object(value)[key] === undefined),
-});
 
 function accountOf(
   account: string,

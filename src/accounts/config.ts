@@ -177,7 +177,7 @@ function oneAccount(
     ...(areNeeded &&
       key &&
       secret &&
-      passphrase && { lookUp: async () => ({ key, secret, passphrase }) }),
+      passphrase && { lookUp: () => ({ key, secret, passphrase }) }),
   };
   const namesAccounts =
     values["ACCOUNT_NAME"] !== undefined || values["EXCHANGE_API_KEY"] !== undefined;

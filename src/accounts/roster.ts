@@ -17,7 +17,6 @@ import { UsageError } from "../lib/errors.ts";
 import type { EpochMs } from "../lib/time.ts";
 import type { Account, Configured } from "./account.ts";
 import { unknownAccount } from "./config.ts";
-import { readAddedAccounts } from "./decisions.ts";
 import { productTypeOf } from "./settings.ts";
 
 /** The ledgers that a command is of. Undefined selects all. */
@@ -46,7 +45,6 @@ export const isSelected = (
 /** Why a ledger is read or is not. */
 export const ledgerStates = [
   "active",
-  "paused",
   "retired",
   "ended",
   "not-available",
@@ -56,7 +54,7 @@ export type LedgerState = (typeof ledgerStates)[number];
 
 export type RosterLedger = Ledger & {
   readonly state: LedgerState;
-  /** When it was retired or paused, or ended. */
+  /** When it was retired, or ended. */
   readonly since: EpochMs | undefined;
   /** Whether a run has planned to read it. */
   readonly isStored: boolean;
@@ -66,13 +64,13 @@ export type RosterLedger = Ledger & {
 
 export type Roster = {
   readonly ledgers: readonly RosterLedger[];
-  /** The configured and the added accounts. */
+  /** The configured accounts. */
   readonly accounts: readonly Account[];
   readonly states: AccountStates;
 };
 
 /**
- * Every ledger that is configured, added or stored, and what became of it: the only place that decides which
+ * Every ledger that is configured or stored, and what became of it: the only place that decides which
  * ledgers a command is of.
  * @param db undefined before the first migration.
  * @param among the accounts to read of those that are selected: without those that cannot be reached.
@@ -84,15 +82,10 @@ export async function readRoster(
   selection: Partial<Selection> = everyLedger,
   among: readonly string[] | undefined = selection.accounts,
 ): Promise<Roster> {
-  const rows = db && config.addedAccount ? await readAddedAccounts(db, among) : [];
-  const accounts = accountsOf(config, rows, among);
+  const accounts = config.accounts.filter(({ name }) => among?.includes(name) ?? true);
   const states = db ? await readAccountStates(db, among) : noStates;
   const typed = selection.accounts?.filter((name) => among?.includes(name) ?? true);
-  const names = new Set([
-    ...config.accountNames,
-    ...accounts.map(({ name }) => name),
-    ...states.accounts,
-  ]);
+  const names = new Set([...config.accountNames, ...states.accounts]);
   const unknown = typed?.find((name) => !names.has(name));
   if (unknown !== undefined) {
     const stored = db ? (await readAccountStates(db)).accounts : [];
@@ -179,7 +172,6 @@ function stateOf(
   const stops = [
     { state: "retired", since: retiredSince(state, productType) },
     { state: "ended", since: endedSince(state, productType) },
-    { state: "paused", since: state.pausedAt },
   ] as const;
   const unread = isWanted ? "not-available" : "not-configured";
   return (
@@ -209,20 +201,6 @@ export function readableTypes(
   // For an account of unknown mode, the configured product types are all that is known.
   if (!readsAll) return mode === undefined && ofMode.length === 0 ? productTypes : ofMode;
   return ofMode.filter((type) => !isRefused(state, type));
-}
-
-/** The configured accounts, and those of the table `added_accounts`. For an account in both, the configuration counts. */
-function accountsOf(
-  { accounts, accountNames, addedAccount }: Configured,
-  rows: Awaited<ReturnType<typeof readAddedAccounts>>,
-  among: readonly string[] | undefined,
-): readonly Account[] {
-  const configured = new Set(accountNames);
-  const others = rows
-    .filter(({ account }) => !configured.has(account))
-    .flatMap((row) => addedAccount?.(row) ?? []);
-  const names = among && new Set(among);
-  return [...accounts, ...others].filter(({ name }) => names?.has(name) ?? true);
 }
 
 /**

@@ -9,13 +9,13 @@ import { fitsHeader, headerFault } from "./credentials.ts";
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The form of an account's name: it is neither an option nor a folder to the program that prints its credentials. */
+/** The form of an account's name: it is neither an option nor a folder to a program that takes it as an argument. */
 export const accountName = {
   pattern: /^\w[\w.-]{0,63}$/,
   form: "1 to 64 letters, digits, dots, hyphens or underscores that begin with no dot or hyphen",
 };
 
-export const riskUnitId = {
+const riskUnitId = {
   pattern: /^[\w-]{1,64}$/,
   form: "1 to 64 letters, digits, hyphens or underscores",
 };

@@ -5,7 +5,6 @@ import { DatabaseError } from "../lib/errors.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { readReachable, type Unreachable } from "../wings/citus/citus.ts";
 import type { Account, Configured } from "./account.ts";
-import { readAddedAccounts } from "./decisions.ts";
 import {
   everyLedger,
   type Roster,
@@ -17,7 +16,7 @@ import {
 /** The accounts of a selection, as a command reads them at the exchange. */
 export type AccountsToRead = {
   readonly selected: readonly Account[];
-  /** Those that a sync reads: without what is retired or paused. The exchange says what it serves of them. */
+  /** Those that a sync reads: without what is retired. The exchange says what it serves of them. */
   readonly accounts: readonly Account[];
   /** A line for each account of which a sync leaves something out. */
   readonly notSynced: readonly string[];
@@ -25,7 +24,7 @@ export type AccountsToRead = {
 };
 
 /**
- * The configured and added accounts that a selection names, without those whose rows cannot be read.
+ * The configured accounts that a selection names, without those whose rows cannot be read.
  * @param db undefined before the first migration.
  * @throws UsageError for a name or a product type that no account has.
  */
@@ -40,9 +39,8 @@ export async function accountsToRead(
   });
   const { result, unreachable } = await readSelected(db, config, selection, read);
   const { among, roster } = result;
-  const accountNames = new Set([...config.accountNames, ...roster.accounts.map((one) => one.name)]);
   const selected = selectedAccounts(
-    { accounts: roster.accounts, accountNames: [...accountNames] },
+    { ...config, accounts: roster.accounts },
     { ...selection, accounts: selection.accounts && among },
   );
   return { selected, ...readBySync(selected, roster), unreachable };
@@ -56,19 +54,12 @@ function readBySync(
   const accounts = selected.flatMap((account): readonly Account[] => {
     const { name, productTypes, ltv = false, readsAll = false } = account;
     const state = states.of(name);
-    if (state.pausedAt !== undefined) {
-      notSynced.push(
-        `${name}: not synced, since it is paused; bills left unread for 90 days are lost; ` +
-          `to sync it again: bill-sync accounts resume ${name}`,
-      );
-      return [];
-    }
     const retired = productTypes.filter((type) => retiredSince(state, type) !== undefined);
     if (retired.length === 0) return [account];
     const isWhole = retired.length === productTypes.length;
     notSynced.push(
       `${name}: ${readsAll && isWhole ? "every product type" : retired.join(", ")} configured but ` +
-        `retired, so not synced; to sync again: bill-sync accounts unretire ${name}`,
+        `retired, so not synced; to sync again: bill-sync accounts retire --undo ${name}`,
     );
     const isLoanRead = ltv && !state.retired.has("");
     if (isWhole && !isLoanRead) return [];
@@ -78,16 +69,14 @@ function readBySync(
   return { accounts, notSynced };
 }
 
-type Names = Pick<Configured, "accountNames" | "addedAccount">;
+type Names = Pick<Configured, "accountNames">;
 
 /**
- * Every account that is configured, was added or was ever synced, and the former names of renamed
+ * Every account that is configured or was ever synced, and the former names of renamed
  * ones. In a distributed database, the coordinator alone is asked: it answers while a node is down.
  */
 async function everyName(db: Queryable, config: Names): Promise<readonly string[]> {
-  const added = config.addedAccount === undefined ? [] : await readAddedAccounts(db);
-  const names = [...config.accountNames, ...added.map(({ account }) => account)];
-  return [...new Set([...names, ...(await readLeasedNames(db))])];
+  return [...new Set([...config.accountNames, ...(await readLeasedNames(db))])];
 }
 
 /**

@@ -78,8 +78,7 @@ async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Pr
   const report = (check: Check) => checks.push(check);
   const { config, database: where } = checkConfig(readEnvironment, report);
   const selection = selectionOf(words);
-  if (config !== undefined && config.addedAccount === undefined)
-    selectedAccounts(config, selection);
+  if (config !== undefined) selectedAccounts(config, selection);
   await using database = where && (await checkDatabase(where, report, io));
   const db = await migrated(database);
   if (config !== undefined) {
@@ -265,7 +264,7 @@ export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: numbe
 const inMebibytes = (bytes: number): string => `${formatCount(Math.floor(bytes / mebibyte))} MiB`;
 
 /**
- * The accounts whose keys to try, without those whose rows cannot be read. No sync reads what is retired or paused,
+ * The accounts whose keys to try, without those whose rows cannot be read. No sync reads what is retired,
  * and its key may be gone.
  */
 async function accountsToTry(
@@ -309,7 +308,9 @@ async function checkExchange(
   report(clockCheck(exchangeClock.offsetMs()));
   const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
   const check = async (wanted: Account): Promise<readonly Check[]> => {
-    const account = await withCredentials(wanted, signal).catch((error: unknown) => ({ error }));
+    const account = await Promise.try(withCredentials, wanted).catch((error: unknown) => ({
+      error,
+    }));
     if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
     const exchange = exchangeOf(config, account, access);
     return checkAccount({ exchange, db, signal, users }, account);

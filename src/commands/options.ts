@@ -39,7 +39,7 @@ export const formatOption = (about: string, formats: readonly string[]) =>
 
 /**
  * What was typed of accounts and product types, for a command that asks the exchange.
- * @throws UsageError for what no account has, before anything is opened, unless the database may have more accounts.
+ * @throws UsageError for what no account has, before anything is opened.
  */
 export function selectedConfig(
   { config: configOf }: Pick<Program, "config">,
@@ -48,7 +48,7 @@ export function selectedConfig(
 ): { readonly config: Config; readonly selection: Selection } {
   const selection = selectionOf(which);
   const config = configOf({ credentials, accounts: selection.accounts });
-  if (config.addedAccount === undefined) selectedAccounts(config, selection);
+  selectedAccounts(config, selection);
   return { config, selection };
 }
 

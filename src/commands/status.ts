@@ -184,7 +184,7 @@ const findingColumns = (now: EpochMs): Columns<Finding> => ({
   ...fields<Finding>("value", ["kind", "account", "ledger", "coin", "detail"]),
   severity: { kind: "value", of: severityOf },
   ...fields<Finding>("time", ["since", "until"], ""),
-  ...fields<Finding>("value", ["count", "unreadMs", "breakIds", "isDemo", "isPaused"]),
+  ...fields<Finding>("value", ["count", "unreadMs", "breakIds", "isDemo"]),
   text: { kind: "value", of: (finding) => sentenceOf(finding, now) },
   remedy: { kind: "value", of: remedyOf },
 });
@@ -221,7 +221,7 @@ export function ledgersTable(
   const columns: Columns<LedgerStatus> = {
     ...ledgerColumns(ledgers, ({ ledger }) => ledger),
     configured: { kind: "value", of: (ledger) => inRoster(ledger)?.isConfigured ?? false },
-    ...fields<LedgerStatus>("time", ["retiredAt", "pausedAt", "endedAt", "expiresAt"], ""),
+    ...fields<LedgerStatus>("time", ["retiredAt", "endedAt", "expiresAt"], ""),
     ...fields<LedgerStatus>("count", ["bills"]),
     ...fields<LedgerStatus>("value", ["openRejected"]),
     ...fields<LedgerStatus>("time", ["readThrough"]),
@@ -266,13 +266,8 @@ const accountColumns: Columns<AccountStatus> = {
 
 const totalsColumns: Columns<Totals> = {
   ...fields<Totals>("count", ["accounts", "ledgers", "bills"]),
-  ...fields<Totals>("count", ["active", "paused", "ended", "retired"]),
+  ...fields<Totals>("count", ["active", "ended", "retired"]),
   ...fields<Totals>("time", ["readThrough"]),
-  pausedThrough: {
-    kind: "time",
-    title: "paused ones",
-    of: ({ pausedThrough }) => pausedThrough,
-  },
 };
 
 const countColumns: Columns<FindingCount> = {

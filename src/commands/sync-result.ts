@@ -52,7 +52,7 @@ export type SyncRun = {
   readonly runId: string;
   /** The lists of symbols, and of each product type's contracts, that were targets. */
   readonly lists: readonly NamedList[];
-  /** What of the accounts was not synced, since it is paused or retired. */
+  /** What of the accounts was not synced, since it is retired. */
   readonly notSynced: readonly string[];
   readonly accounts: readonly AccountReport[];
   /**
@@ -189,8 +189,8 @@ export function endText({ outcome, notSynced, accounts, reconciled }: SyncResult
   const end = isBroken ? "everything is read" : "complete";
   if (notSynced.length === 0) return end;
   return accounts.length === 0
-    ? "no account was synced, since each is paused or retired"
-    : `${end}, apart from what is paused or retired`;
+    ? "no account was synced, since each is retired"
+    : `${end}, apart from what is retired`;
 }
 
 const accountColumns: Columns<AccountReport> = {

@@ -199,7 +199,7 @@ type SyncDeps = RunDeps & {
 
 /**
  * Runs one sync of several accounts, side by side.
- * @param leftOut what of the accounts is not synced: it is paused or retired, or its rows cannot be reached.
+ * @param leftOut what of the accounts is not synced: it is retired, or its rows cannot be reached.
  */
 async function sync(
   deps: SyncDeps,
@@ -301,7 +301,9 @@ const failedReport = (account: string, error: unknown): AccountReport => ({
 
 async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<AccountReport> {
   const { config, signal, reporter, access, targets } = deps;
-  const account = await withCredentials(configured, signal).catch((error: unknown) => ({ error }));
+  const account = await Promise.try(withCredentials, configured).catch((error: unknown) => ({
+    error,
+  }));
   if ("error" in account) return failedReport(configured.name, account.error);
   const exchange = exchangeOf(config, account, access);
   const recoverFrom = recoverFromOf(config, exchange.exchangeNow());
@@ -466,8 +468,7 @@ export function targetsOf(words: readonly string[] = []): Targets {
 
 /** @throws UsageError if loan-to-value is the only target and no account wants it. */
 function assertLoanToValueWanted(config: Config, selection: Selection, targets: Targets): void {
-  if (config.addedAccount !== undefined || !targets.has("ltv")) return;
-  if (forTargets(selectedAccounts(config, selection), targets).length === 0)
+  if (targets.has("ltv") && forTargets(selectedAccounts(config, selection), targets).length === 0)
     throw new UsageError("--only ltv: no account asks for it; set SYNC_LTV=true");
 }
 

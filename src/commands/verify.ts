@@ -163,7 +163,7 @@ async function verifyAccount(deps: AccountDeps, configured: Account): Promise<Ac
   const { name } = configured;
   let ledgers: readonly LedgerVerification[] = [];
   try {
-    const account = await withCredentials(configured, signal);
+    const account = withCredentials(configured);
     const exchange = exchangeOf(config, account, access);
     await using opened = await openAccount({ ...deps, onWait: notice }, account, exchange);
     const { client, exchangeNow } = exchange;

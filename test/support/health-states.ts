@@ -143,10 +143,13 @@ export const healthStates: readonly HealthState[] = [
     ...well,
     refused("b"),
   ]),
-  fine("a key that was refused before a later sync read its account, and one of a paused account", [
-    ...[...well, refused("a"), refused("p")],
-    `insert into ledgers (account, product_type, paused_at) values ('p', '', now())`,
-  ]),
+  fine(
+    "a key that was refused before a later sync read its account, and one of a retired account",
+    [
+      ...[...well, refused("a"), refused("p")],
+      `insert into ledgers (account, product_type, retired_at) values ('p', '', now())`,
+    ],
+  ),
   ...[
     ["running"],
     ["stopped"],
@@ -178,12 +181,10 @@ export const healthStates: readonly HealthState[] = [
       state("retired_at", "now()", "COIN-FUTURES"),
       state("not_available_since, not_available_asked_at", "now(), now()", "USDC-FUTURES"),
       `insert into ledgers (account, product_type, mode, mode_since) values ('u', '', 'unified', now())`,
-      `insert into ledgers (account, product_type, paused_at) values ('p', '', now())`,
     ]),
     configured: [
       { name: "a", productTypes: ["COIN-FUTURES", "USDC-FUTURES", "UTA-SPOT"], readsAll: true },
       { name: "u", productTypes: ["COIN-FUTURES"] },
-      { name: "p", productTypes: ["COIN-FUTURES"] },
     ],
   },
   wrong("unchecked", "never checked", [synced, ledger()]),
@@ -192,9 +193,8 @@ export const healthStates: readonly HealthState[] = [
   fine("a sync at work, whose last hour is unread", read({ open: "[{1 h}, {0 h})" })),
   wrong(
     "expiring, behind",
-    "paused, and about to be lost",
-    [...read({ covered: "[{95 d}, {86 d})", settled: "{86 d}" }), state("paused_at", "now()")],
-    { next: "bill-sync accounts resume a" },
+    "about to be lost",
+    read({ covered: "[{95 d}, {86 d})", settled: "{86 d}" }),
   ),
   wrong("unread", "a gap", [
     ...read({ covered: "[{91 d}, {20 d}),[{10 d}, {1 h})", settled: "{20 d}" }),

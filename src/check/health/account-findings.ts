@@ -53,10 +53,9 @@ const ltvKeptMs = 7 * dayMs;
 /** Findings of whole accounts. */
 export function accountFindings(scope: FindingScope): readonly SQL[] {
   const { accounts, now, roster = [], limits = usualLimits } = scope;
-  // A sync would read nothing more where all is retired or paused, or has ended.
+  // A sync would read nothing more where all is retired, or has ended.
   const isAnyRead =
-    roster.length === 0 ||
-    roster.some(({ state }) => !["retired", "ended", "paused"].includes(state));
+    roster.length === 0 || roster.some(({ state }) => !["retired", "ended"].includes(state));
   const columns = { ledger: sql`risk_unit_id`, since: sql`last_seen_at` };
   const records = sql`(
         select distinct on (account, risk_unit_id) account, risk_unit_id, ltv, last_seen_at
@@ -70,13 +69,13 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
   return [
     select(
       "never-synced",
-      { account: sql`''`, isDemo: sql`false`, isPaused: sql`false` },
+      { account: sql`''`, isDemo: sql`false` },
       sql`(select 1) as one where not exists (select 1 from runs where command = 'sync')`,
     ),
     select(
       "cut-short",
       {
-        ...{ account: sql`''`, isDemo: sql`false`, isPaused: sql`false`, since: sql`started_at` },
+        ...{ account: sql`''`, isDemo: sql`false`, since: sql`started_at` },
         detail: sql`coalesce(error, case outcome when 'running' then 'it was killed' else 'it was stopped' end)`,
       },
       sql`${lastSync} where ${isAnyRead}::boolean`,
@@ -85,7 +84,7 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
       "cannot-sync",
       { since: sql`started_at`, detail: sql`error` },
       sql`${withFlags(failedAccounts(scope), "product_type", accounts)}
-      where not is_paused and not is_retired`,
+      where not is_retired`,
     ),
     select(
       "ltv-high",
@@ -95,7 +94,7 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
     select(
       "ltv-behind",
       columns,
-      sql`${newest} and not is_paused and last_seen_at < ${timeOf(now - limits.maxAgeMs)}`,
+      sql`${newest} and last_seen_at < ${timeOf(now - limits.maxAgeMs)}`,
     ),
   ];
 }

@@ -34,8 +34,7 @@ export async function readFindings(
       detail,
       break_ids as "breakIds",
       is_repairable as "isRepairable",
-      is_demo as "isDemo",
-      is_paused as "isPaused"
+      is_demo as "isDemo"
     from (${findings(scope)}) as findings
     order by
       is_demo,
@@ -147,7 +146,7 @@ function neverRead({ accounts, roster = [] }: FindingScope): SQL {
   const column = (pick: (one: RosterLedger) => string) => textArray(ledgers.map(pick));
   return select(
     "never-read",
-    { ledger: sql`ledger`, isPaused: sql`false` },
+    { ledger: sql`ledger` },
     sql`unnest(
         ${column(({ account }) => account)}::text[],
         ${column(({ productType }) => productType)}::text[],
@@ -216,7 +215,7 @@ function findings(scope: FindingScope): SQL {
   ];
   return sql`
     select
-      kind, account, ledger, coin, since, until, count, unread_ms, detail, break_ids, is_repairable, is_demo, is_paused
+      kind, account, ledger, coin, since, until, count, unread_ms, detail, break_ids, is_repairable, is_demo
     from (${sql.join(
       all,
       sql`

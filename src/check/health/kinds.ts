@@ -26,7 +26,6 @@ export type Finding = {
   readonly isRepairable: boolean;
   /** Demo trading is no money: its findings are shown, and alarm nobody. */
   readonly isDemo: boolean;
-  readonly isPaused: boolean;
   /** What no sync reads any more. "another account": never read, and maybe the new name of a stored account. */
   readonly unconfigured?: "account" | "product type" | "another account" | undefined;
 };
@@ -58,11 +57,10 @@ type KindOf = {
 /** More numbers are not typed at a look: after these, the next ones are named. */
 export const breaksNamedMax = 10;
 
-const readingRemedy = ({ isPaused, account, ledger, unconfigured }: Finding): string => {
-  const decide = (decision: string) => `bill-sync accounts ${decision} ${shellWord(account)}`;
-  if (isPaused) return decide("resume");
+const readingRemedy = ({ account, ledger, unconfigured }: Finding): string => {
   if (unconfigured === undefined) return "bill-sync sync";
-  return `${decide("retire")}${unconfigured === "account" ? "" : ` --product ${shellWord(ledger)}`}`;
+  const ofProduct = unconfigured === "account" ? "" : ` --product ${shellWord(ledger)}`;
+  return `bill-sync accounts retire ${shellWord(account)}${ofProduct}`;
 };
 const accept = ({ breakIds }: Finding, check = "bill-sync reconcile"): string =>
   breakIds.length === 0 ? check : `bill-sync breaks accept ${breakIds.join(",")} --note "…"`;
@@ -99,7 +97,7 @@ export const findingKinds = {
   },
   expiring: {
     severity: "critical",
-    meaning: "the exchange deletes unread bills within 7 days, of paused accounts, too",
+    meaning: "the exchange deletes unread bills within 7 days",
     title: "Unread bills are about to be lost",
     what: (group, now) => {
       const leftMs = (group.since ?? 0) + retentionMs - now;

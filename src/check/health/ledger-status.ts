@@ -49,8 +49,6 @@ export type LedgerStatus = LedgerTimes & {
   readonly openRejected: number;
   /** Since when it is no longer synced. */
   readonly retiredAt: EpochMs | undefined;
-  /** Since when its account is paused: it is not synced, and its unread time is lost after 90 days. */
-  readonly pausedAt?: EpochMs | undefined;
   /** Since when its account is in the other mode, so that its unread time cannot be read. */
   readonly endedAt: EpochMs | undefined;
   /** How long ago `readThrough` is; undefined where nothing is complete, or it is no longer read. */
@@ -94,7 +92,7 @@ export async function readStatus(
       const endedAt = endedSince(state, ledger.productType);
       const isRead = retiredAt === undefined && endedAt === undefined;
       return {
-        ...{ ledger, retiredAt, endedAt, pausedAt: state.pausedAt },
+        ...{ ledger, retiredAt, endedAt },
         ...stored,
         unread: retiredAt === undefined ? stored.unread : [],
         behindMs:
@@ -120,7 +118,7 @@ export type StoredTimes = LedgerTimes &
     /** The newest time that a run planned to read; undefined before the first plan. */
     readonly plannedTo: EpochMs | undefined;
     /** Undefined before the first plan. */
-    readonly state: "active" | "paused" | "retired" | "ended" | undefined;
+    readonly state: "active" | "retired" | "ended" | undefined;
   };
 
 type Row = Record<

@@ -19,16 +19,13 @@ export type Totals = {
   readonly bills: number;
   /** How many ledgers syncs read, and how many they do not, by state. */
   readonly active: number;
-  readonly paused: number;
   readonly retired: number;
   readonly ended: number;
   /** The first time that is neither read, lost nor recovered, of any active ledger; undefined where none is begun. */
   readonly readThrough: EpochMs | undefined;
-  /** The same for paused ledgers, whose time after this is lost first; undefined where none is paused. */
-  readonly pausedThrough: EpochMs | undefined;
 };
 
-const states = ["active", "paused", "retired", "ended"] as const;
+const states = ["active", "retired", "ended"] as const;
 
 type LedgerScope = {
   readonly accounts?: readonly string[] | undefined;
@@ -47,19 +44,15 @@ export async function countLedgers(db: Queryable, scope: LedgerScope): Promise<n
 export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
   const count = (state: string) =>
     sql`count(*) filter (where state = ${state})::float8 as ${sql.identifier(state)}`;
-  const readThrough = (state: string) =>
-    msOf(sql`min(first_unread_at) filter (where state = ${state})`);
   const { rows } = await db.execute<
-    Omit<Totals, "readThrough" | "pausedThrough"> &
-      Record<"readThrough" | "pausedThrough", string | null>
+    Omit<Totals, "readThrough"> & { readThrough: string | null }
   >(sql`
     select *
     from (
       select
         count(*)::float8 as ledgers,
         ${sql.join(states.map(count), sql`, `)},
-        ${readThrough("active")} as "readThrough",
-        ${readThrough("paused")} as "pausedThrough"
+        ${msOf(sql`min(first_unread_at) filter (where state = 'active')`)} as "readThrough"
       from ${ledgers(scope)}
     ) as counted
     -- Beside the other counts, and not among them: distributed Postgres refuses that.
@@ -79,11 +72,7 @@ export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Tot
         and ${isOneOf(scope.productTypes, "product_type")}
     ) as stored`);
   const totals = onlyRow(rows, "the totals");
-  return {
-    ...totals,
-    readThrough: timeFrom(totals.readThrough),
-    pausedThrough: timeFrom(totals.pausedThrough),
-  };
+  return { ...totals, readThrough: timeFrom(totals.readThrough) };
 }
 
 /** The ledgers that are farthest from complete first; those that no sync reads come last. */

@@ -21,7 +21,7 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
   const maxAge = timeOf(now - limits.maxAgeMs);
   const ledgers = ledgerTimes(scope);
   const spans = (column: SQL, condition: SQL) => sql`(
-      select account, ledger, is_demo, is_paused, break_ids, unnest(${column}) as span
+      select account, ledger, is_demo, break_ids, unnest(${column}) as span
       from ${ledgers}
       where ${condition}
     ) as spans`;
@@ -30,7 +30,7 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
     time === undefined ? sql`null` : timeOf(time),
   );
   const isUnreadSince = sql`planned_to < ${maxAge} and upper(unread) is not distinct from planned_to`;
-  const isRead = sql`state in ('active', 'paused')`;
+  const isRead = sql`state = 'active'`;
   const ofSpan = { ledger, since: sql`lower(span)`, until: sql`upper(span)` };
   return [
     select("recovered", ofSpan, spans(sql`recovered`, sql.raw(String(scope.span !== undefined)))),
@@ -43,13 +43,12 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
       },
       // A sync at work, or one that was cut short, leaves newer time unread: the next reads it.
       sql`(
-        select account, product_type as ledger, is_demo, is_paused, count(*) as spans, range_agg(span) as parts
+        select account, product_type as ledger, is_demo, count(*) as spans, range_agg(span) as parts
         from (
           select
             account,
             ledger as product_type,
             is_demo,
-            is_paused,
             -- Where it ends with the newest plan, nothing since was read either.
             unnest(unread + case when ${isUnreadSince} then tstzmultirange(tstzrange(planned_to, ${timeOf(now)})) else '{}' end)
               as span
@@ -58,7 +57,7 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
         ) as spans
         where lower(span) < ${maxAge}
           and span && tstzrange(${from}, ${to})
-        group by account, product_type, is_demo, is_paused
+        group by account, product_type, is_demo
       ) as unread
       left join (
         select account, product_type as ledger, unfinished

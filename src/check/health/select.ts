@@ -28,7 +28,7 @@ export type FindingScope = {
   readonly span?: Span | undefined;
 };
 
-/** @param rows with an account, `is_demo` and `is_paused`: see {@link withFlags}. */
+/** @param rows with an account, `is_demo`: see {@link withFlags}. */
 export const select = (
   kind: Kind | SQL,
   columns: Partial<Record<keyof Finding, SQL>>,
@@ -46,8 +46,7 @@ export const select = (
       (${columns.detail ?? sql`''`})::text as detail,
       (${columns.breakIds ?? sql`''`})::text as break_ids,
       (${columns.isRepairable ?? sql`false`})::boolean as is_repairable,
-      (${columns.isDemo ?? sql`is_demo`})::boolean as is_demo,
-      (${columns.isPaused ?? sql`is_paused`})::boolean as is_paused
+      (${columns.isDemo ?? sql`is_demo`})::boolean as is_demo
     from ${rows}`;
 
 /**
@@ -63,7 +62,6 @@ export const withFlags = (
       select
         flagged.*,
         ${isDemo(ledger)} as is_demo,
-        coalesce(is_paused, false) as is_paused,
         coalesce(is_retired, false) as is_retired
       from ${rows} as flagged
       left join ${accountFlags(isOneOf(accounts))} using (account)

@@ -54,7 +54,7 @@ const hourOf = (time: EpochMs | undefined) => time && Math.round(time / hourMs);
 export function headLines(findings: readonly Finding[], now: EpochMs): readonly HeadLine[] {
   const alike = Map.groupBy(findings, (one) =>
     JSON.stringify([
-      ...[one.kind, one.detail, one.isDemo, one.isPaused, one.isRepairable],
+      ...[one.kind, one.detail, one.isDemo, one.isRepairable],
       one.unconfigured && remedyOf(one),
     ]),
   );
@@ -173,7 +173,7 @@ const bare = {
     count: 1,
     detail: "",
   },
-  ...{ breakIds: [], isRepairable: false, isDemo: false, isPaused: false },
+  ...{ breakIds: [], isRepairable: false, isDemo: false },
 } as const;
 
 /** The finding of a database without tables. */

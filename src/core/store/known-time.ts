@@ -104,12 +104,10 @@ export function groupByLedger<Row extends { account: string; product_type: strin
 
 /**
  * Whether a ledger is read, or why not: of a row of `ledgers` with its account's flags.
- * A paused ledger is to be read again: its unread time is lost after 90 days.
  */
 export const ledgerState = sql`case
           when retired_at is not null or coalesce(is_retired, false) then 'retired'
           when ended_at is not null then 'ended'
-          when coalesce(is_paused, false) then 'paused'
           else 'active'
         end`;
 
@@ -137,7 +135,6 @@ export function ledgerTimes({
         ledger,
         is_demo,
         state,
-        is_paused,
         bills,
         covered,
         recovered,
@@ -172,7 +169,6 @@ export function ledgerTimes({
           upper(covered + lost + open) as planned_to,
           ended_at,
           ${ledgerState} as state,
-          coalesce(is_paused, false) as is_paused,
           ${isDemo("product_type")} as is_demo,
           coalesce(accepted, '{}') as accepted,
           coalesce(break_ids, '') as break_ids

@@ -1,14 +1,13 @@
 import { type SQL, sql } from "drizzle-orm";
 
 /**
- * Each account's flags: `is_demo`, `is_paused`, `is_retired`. To be left joined `using (account)`.
+ * Each account's flags: `is_demo`, `is_retired`. To be left joined `using (account)`.
  * @param isWanted which accounts.
  */
 export const accountFlags = (isWanted: SQL): SQL => sql`(
         select
           account,
           is_demo,
-          paused_at is not null as is_paused,
           retired_at is not null as is_retired
         from ledgers
         where product_type = ''

@@ -29,7 +29,6 @@ const elsewhere: { readonly [name in TableName]?: Placement } = {
   // Their unique keys span accounts: they keep one API key and one user from two of them.
   ...{ accountKeys: "coordinator", accountUsers: "coordinator", keySalt: "coordinator" },
   // Read as a whole.
-  addedAccounts: "coordinator",
   // Belong to no account.
   ...{ runs: "coordinator", analyticsViews: "coordinator", instrumentLists: "coordinator" },
   ...{ spotPairs: "coordinator", spotPairVersions: "coordinator" },

@@ -133,7 +133,7 @@ async function runTask(
   try {
     const isAccount = "account" in task;
     const which = isAccount ? { account: [task.account] } : {};
-    // The configuration is read anew, so that added accounts are found.
+    // The configuration is read anew, so that new accounts are found.
     const { config, selection } = selectedConfig(program, isAccount, which);
     const targets = new Set<Target>(isAccount ? ["bills", "ltv"] : ["spot-pairs", "contracts"]);
     const { errors } = await session.run(config, { targets, selection, reporter, signal });
@@ -196,7 +196,7 @@ function egressOf(text: string): string {
 }
 
 /**
- * Queues the configured accounts that are neither retired nor paused, and the public lists.
+ * Queues the configured accounts that are not retired, and the public lists.
  * @returns what to say of it.
  */
 export async function enqueueAccounts(db: Database, queue: Queue, config: Config): Promise<string> {

@@ -147,10 +147,7 @@ export const gauges: Readonly<Record<string, StoredGauge>> = {
     help: "Ledgers that a sync has planned to read, by state.",
     labels: ["state"],
     samples: ({ totals }) =>
-      (["active", "paused", "retired", "ended"] as const).map((state) => [
-        { state },
-        totals[state],
-      ]),
+      (["active", "retired", "ended"] as const).map((state) => [{ state }, totals[state]]),
   },
   bill_sync_stored_bills: {
     help: "Bills that are stored.",

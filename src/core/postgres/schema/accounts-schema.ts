@@ -9,20 +9,7 @@ import {
   text,
   unique,
 } from "drizzle-orm/pg-core";
-import type { ProductType } from "../../contract/product-types.ts";
 import { textKey, time } from "./columns.ts";
-
-/** An account that was added by command, without its credentials. */
-export const addedAccounts = pgTable("added_accounts", {
-  account: textKey("account").primaryKey(),
-  /** Null for the product types that are synced for all accounts. */
-  productTypes: text("product_types").array().$type<ProductType[]>(),
-  /** Whether the key is one for demo trading. */
-  demo: boolean("demo").notNull(),
-  ltv: boolean("ltv").notNull(),
-  /** A parent account's risk units; null for a risk unit's own account. */
-  riskUnitIds: text("risk_unit_ids").array(),
-});
 
 /** Which process reads and writes an account, or reads a user's accounts, and until when. See lease.ts. */
 export const leases = pgTable(

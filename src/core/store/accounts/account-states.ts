@@ -11,7 +11,6 @@ import type { Availability } from "../../words/nouns.ts";
 export type StoredState = AccountState & {
   /** The product types that a run has planned to read. */
   readonly stored: readonly ProductType[];
-  readonly pausedAt: EpochMs | undefined;
   /** The product types that are no longer synced; "" is the whole account. Their history stays. */
   readonly retired: ReadonlyMap<ProductType | "", EpochMs>;
   /** Whether its key is of demo trading: its product types have the names of real ones. */
@@ -32,7 +31,6 @@ type Row = {
   not_available_reason: string | null;
   ended_at: string | null;
   retired_at: string | null;
-  paused_at: string | null;
   balances_refused_at: string | null;
   is_demo: boolean;
   is_stored: boolean;
@@ -40,7 +38,7 @@ type Row = {
 
 const noState: StoredState = {
   ...{ mode: undefined, notAvailable: [], ended: [] },
-  ...{ stored: [], pausedAt: undefined, retired: new Map(), isDemo: false },
+  ...{ stored: [], retired: new Map(), isDemo: false },
 };
 
 export type AccountStates = {
@@ -69,7 +67,6 @@ export async function readAccountStates(
         not_available_reason,
         ${msOf(sql`ended_at`)} as ended_at,
         ${msOf(sql`retired_at`)} as retired_at,
-        ${msOf(sql`paused_at`)} as paused_at,
         ${msOf(sql`balances_refused_at`)} as balances_refused_at,
         is_demo,
         first_unread_at is not null as is_stored
@@ -85,12 +82,11 @@ export async function readAccountStates(
 
 function stateOf(rows: readonly Row[]): StoredState {
   const whole = rows.find(({ product_type }) => product_type === "");
-  const { mode = null, mode_since = null, paused_at = null, is_demo = false } = whole ?? {};
+  const { mode = null, mode_since = null, is_demo = false } = whole ?? {};
   return {
     stored: rows.flatMap(({ product_type, is_stored }) =>
       product_type !== "" && is_stored ? [product_type] : [],
     ),
-    pausedAt: timeFrom(paused_at),
     balancesRefusedAt: timeFrom(whole?.balances_refused_at ?? null),
     retired: new Map(
       rows.flatMap(({ product_type, retired_at }) =>
