@@ -51,7 +51,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   },
   "src/core/postgres/connect.ts": {
     "a page without a transaction": {
-      "client.query({ text: beginText(options) })": "Promise.resolve()",
+      "client.query({ text: beginText(client, options) })": "Promise.resolve()",
     },
   },
   "src/core/sync/walk/questions.ts": {
