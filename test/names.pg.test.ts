@@ -13,7 +13,6 @@ import { sectionsOf } from "../src/books/report/sections.ts";
 import { findingKinds, kindNames } from "../src/check/health/kinds.ts";
 import { breakKinds } from "../src/check/reconcile/breaks.ts";
 import { errorKinds } from "../src/commands/io.ts";
-import { pricesOf } from "../src/commands/period.ts";
 import { status } from "../src/commands/status.ts";
 import { targetNames } from "../src/commands/sync.ts";
 import { differenceKinds } from "../src/commands/verify.ts";
@@ -292,12 +291,9 @@ async function jsonNames() {
 }
 
 async function reportOfAll(config: Config) {
-  const file = join(folder, "prices.csv");
-  writeFileSync(file, "date,coin,price,currency\n2020-01-01,BTC,1,EUR\n");
   const span = { from: epochMs(0), to: epochMs(Date.now()) };
-  const options = { period: "all", span, zone: "UTC", lots: true, signedAt: span.from };
-  const prices = await pricesOf({ prices: file });
-  const selected = { ...options, prices, selection: everyLedger, limits: config.healthLimits };
+  const options = { period: "all", span, zone: "UTC", signedAt: span.from };
+  const selected = { ...options, selection: everyLedger, limits: config.healthLimits };
   const roster = await readRoster(db, config, everyLedger);
   return inSnapshot(db, (tx) => readCloseReport(tx, roster.ledgers, selected));
 }

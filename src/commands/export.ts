@@ -11,7 +11,6 @@ import { refuseUnreachable } from "../accounts/to-read.ts";
 import { readOpenings } from "../books/export/chains.ts";
 import type { BillPages } from "../books/export/exported-bill.ts";
 import { type FormatName, formatNames, formatOf } from "../books/export/formats.ts";
-import type { Prices } from "../books/export/prices.ts";
 import { type BillSelection, readBills, readWalletEnds } from "../books/export/read-bills.ts";
 import { readReportedWallets } from "../books/export/reported-wallets.ts";
 import { dayIn } from "../books/export/time-zone.ts";
@@ -39,15 +38,7 @@ import {
   refuseTakenOutput,
   standardOutput,
 } from "./output-file.ts";
-import {
-  exporting,
-  type PeriodFlags,
-  type PricesFlags,
-  periodOf,
-  pricesOf,
-  typedTime,
-  zoneOf,
-} from "./period.ts";
+import { exporting, type PeriodFlags, periodOf, typedTime, zoneOf } from "./period.ts";
 import { openFilled } from "./stored.ts";
 
 /**
@@ -65,7 +56,6 @@ export async function exportCommand(
       `${options.format} is a binary format: name a file with --output, or use a pipe`,
     );
   }
-  const prices = await pricesOf(options);
   const say = (message: string) => note(io, message);
   await using stored = await openFilled(config, io);
   const { db } = stored;
@@ -73,7 +63,7 @@ export async function exportCommand(
   await inSnapshot(db, async (tx) => {
     const plan = await planExport(tx, config, options);
     for (const line of plan.said) say(line);
-    const bills = await writeBills(tx, io, { ...options, prices }, plan);
+    const bills = await writeBills(tx, io, options, plan);
     if (bills !== undefined) say(`${options.output}: ${formatCounted(bills, "bill")}`);
   });
   return done();
@@ -255,10 +245,10 @@ async function nextChangedSince(tx: Transaction): Promise<string> {
 async function writeBills(
   tx: Transaction,
   io: Io,
-  options: Omit<ExportOptions, "prices"> & { readonly prices: Prices | undefined },
+  options: ExportOptions,
   { selection, before, openings }: ExportPlan,
 ): Promise<number | undefined> {
-  const { format, output: path, from, to, prices } = options;
+  const { format, output: path, from } = options;
   let count = 0;
   const counted = async function* (pages: BillPages): BillPages {
     for await (const bills of pages) {
@@ -267,12 +257,9 @@ async function writeBills(
     }
   };
   const write = await formatOf(format).load();
-  const dayOf = dayIn(options.zone);
-  const lastDay = to === undefined ? "9999" : dayOf(epochMs(to - 1));
   const formatOptions = {
     ...{ zone: options.zone, openings, isForSpreadsheet: options.spreadsheet },
-    prices: prices && { ...prices, all: prices.all.filter(({ day }) => day <= lastDay) },
-    ...(before === undefined || from === undefined ? {} : { startDay: dayOf(from) }),
+    ...(before === undefined || from === undefined ? {} : { startDay: dayIn(options.zone)(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
     walletEnds: formatOf(format).isJournal ? await readWalletEnds(tx, selection) : [],
   };
@@ -295,8 +282,7 @@ async function writeBills(
 
 /** The options that were typed after `export`. */
 export type ExportFlags = LedgerFlags &
-  PeriodFlags &
-  PricesFlags & {
+  PeriodFlags & {
     readonly format: FormatName;
     readonly changedSince?: string;
     /** True if the option was typed without a time. */
@@ -319,14 +305,11 @@ export function exportOptions(words: ExportFlags) {
       `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
     );
   const continues = continuesOf(words, from, zone);
-  const { prices, currency } = words;
-  if (prices !== undefined && !formatOf(format).isJournal)
-    throw new UsageError(`--prices is for journals and report: ${format} has no prices`);
   if (spreadsheet && format !== "csv")
     throw new UsageError(`--spreadsheet is for csv only: ${format} needs none`);
   return {
     ...selectionOf(words),
-    ...{ format, output, force, spreadsheet, prices, currency },
+    ...{ format, output, force, spreadsheet },
     ...{ zone, from, to, changedSince, continues },
   };
 }
@@ -366,8 +349,8 @@ missing go to standard error; the exit code stays 0, since all stored bills were
 written.
 
 --continue TIME writes a journal that is appended to earlier ones, of which the
-first began at TIME. --prices FILE puts prices into a journal. --changed-since
-TIME takes the bills that were stored or restated since TIME.`;
+first began at TIME. --changed-since TIME takes the bills that were stored or
+restated since TIME.`;
 
 export const define: Define = (command, { io, config, runs }) => {
   exporting(command)

@@ -1,12 +1,10 @@
-import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import { type Prices, readPrices } from "../books/export/prices.ts";
 import { isZone, periodIn, startOfDay } from "../books/export/time-zone.ts";
 import { UsageError } from "../lib/errors.ts";
 import { type EpochMs, epochMs } from "../lib/time.ts";
 import { accountOption, productOption } from "./options.ts";
 
-/** The options of a file that leaves the house: of which ledgers and time, in which zone and at which prices. */
+/** The options of a file that leaves the house: of which ledgers and time, and in which zone. */
 export const exporting = (command: Command, unit: "time" | "day" = "time"): Command =>
   command
     .addOption(accountOption())
@@ -18,9 +16,7 @@ export const exporting = (command: Command, unit: "time" | "day" = "time"): Comm
       `from this ${unit} on, inclusive: 2026-01-31${unit === "day" ? "" : " or 2026-01-31T09:30Z"}`,
     )
     .option(`--to <${unit}>`, `before this ${unit}, exclusive`)
-    .option("--time-zone <zone>", "the zone of dates and days: Europe/Berlin; default: UTC")
-    .option("--prices <file>", "prices of coins: CSV with date,coin,price,currency")
-    .option("--currency <name>", "the currency, where the file of prices has several");
+    .option("--time-zone <zone>", "the zone of dates and days: Europe/Berlin; default: UTC");
 
 const isoPattern =
   /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
@@ -86,24 +82,4 @@ export function zoneOf(text: string): string {
   throw new UsageError(
     `--time-zone "${text}" is not a time zone: write UTC, or a name such as Europe/Berlin`,
   );
-}
-
-export type PricesFlags = {
-  readonly prices?: string | undefined;
-  readonly currency?: string | undefined;
-};
-
-/** @throws UsageError for a file that cannot be read, or that is no file of prices. */
-export async function pricesOf({
-  prices: path,
-  currency,
-}: PricesFlags): Promise<Prices | undefined> {
-  if (path === undefined) {
-    if (currency !== undefined) throw new UsageError("--currency needs --prices FILE");
-    return undefined;
-  }
-  const text = await readFile(path, "utf8").catch((error: Error) => {
-    throw new UsageError(`--prices ${path} cannot be read (${error.message})`);
-  });
-  return readPrices(text, path, currency);
 }

@@ -18,24 +18,14 @@ import { epochMs } from "../lib/time.ts";
 import { done, type Result } from "../output/result.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, formatOption, type LedgerFlags } from "./options.ts";
-import {
-  exporting,
-  type PeriodFlags,
-  type PricesFlags,
-  periodOf,
-  pricesOf,
-  typedTime,
-  zoneOf,
-} from "./period.ts";
+import { exporting, type PeriodFlags, periodOf, typedTime, zoneOf } from "./period.ts";
 import { openFilled } from "./stored.ts";
 
 type ReportFlags = LedgerFlags &
-  PeriodFlags &
-  PricesFlags & {
+  PeriodFlags & {
     readonly signedAt?: string;
     readonly allDigits?: boolean;
     readonly allRows?: boolean;
-    readonly lots?: boolean;
     readonly format: keyof typeof writers | "csv" | "json";
     readonly table?: string;
   };
@@ -46,15 +36,11 @@ const writers = { text: reportText, html: reportHtml };
  * `report`: a close. The exit code is 0 once the report is written, and the report says what is missing.
  */
 async function reportCommand(config: Config, io: Io, words: ReportFlags): Promise<Result> {
-  const { format, table = "rollforward", allDigits = false, allRows = false, lots = false } = words;
+  const { format, table = "rollforward", allDigits = false, allRows = false } = words;
   if (words.table !== undefined && format !== "csv")
     throw new UsageError(`--table is for csv only: ${format} has all tables`);
-  if (!lots && ["lots", "costBasis"].includes(table))
-    throw new UsageError(`--table ${table} needs --lots`);
   const zone = zoneOf(words.timeZone ?? "UTC");
   const time = closedTime(words, zone);
-  const prices = await pricesOf(words);
-  if (lots && prices === undefined) throw new UsageError("--lots needs --prices and its file");
   const signedAt = typedTime("--signed-at", words.signedAt, zone);
   const selection = selectionOf(words);
   await using stored = await openFilled(config, io);
@@ -62,7 +48,7 @@ async function reportCommand(config: Config, io: Io, words: ReportFlags): Promis
   await refuseUnreachable(db, config, selection);
   const report = await inSnapshot(db, async (tx) => {
     const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-    const options = { ...time, zone, prices, signedAt, allDigits, allRows, lots };
+    const options = { ...time, zone, signedAt, allDigits, allRows };
     return readCloseReport(tx, roster, { ...options, selection, limits: config.healthLimits });
   });
   if (format === "csv") for (const line of report.problems) note(io, `warning: ${line}`);
@@ -97,14 +83,12 @@ them, and a SHA-256 over the bills with the shell command that computes it. What
 is unread or does not add up stands at the top. html is one file without scripts
 and prints on A4; csv has the lines of the rollforwards, or another table.
 
---prices FILE is CSV with the header date,coin,price,currency. Bills are valued
-by the newest price of their day or before. --signed-at TIME lists what changed
-after the close was signed; the close says the time to keep.`;
+--signed-at TIME lists what changed after the close was signed; the close says
+the time to keep.`;
 
 export const define: Define = (report, { io, config, runs }) => {
   exporting(report, "day")
     .option("--signed-at <time>", "list what changed since the close was signed then")
-    .option("--lots", "cost basis of coins, first in, first out, from their first bill on")
     .option("--all-digits", "show amounts with all their digits")
     .option("--all-rows", "show all rows of long tables")
     .addOption(formatOption("how it is written", ["text", "html", "csv", "json"]).default("text"))

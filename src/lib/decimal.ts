@@ -36,11 +36,6 @@ export function add(left: Decimal, right: Decimal): Decimal {
   return { units: unitsAt(left, scale) + unitsAt(right, scale), scale };
 }
 
-export const multiply = (left: Decimal, right: Decimal): Decimal => ({
-  units: left.units * right.units,
-  scale: left.scale + right.scale,
-});
-
 export const negate = ({ units, scale }: Decimal): Decimal => ({ units: -units, scale });
 
 export const subtract = (left: Decimal, right: Decimal): Decimal => add(left, negate(right));

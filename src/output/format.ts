@@ -56,7 +56,7 @@ export const percentage = (ratio: string): string => {
 const dollarCoins = new Set(["USD", "USDT", "USDC", "USDE", "USDS", "DAI", "FDUSD", "TUSD"]);
 
 /** Whether a coin is worth about a dollar; a demo coin counts as the one that it is named after. */
-export const isDollarCoin = (coin: string): boolean =>
+const isDollarCoin = (coin: string): boolean =>
   dollarCoins.has(coin) || dollarCoins.has(coin.replace(/^S/, ""));
 
 /** How many places a coin is usually written with. A demo coin's name is the coin's with an S before it. */

@@ -179,16 +179,6 @@ function ran(command: string, args: readonly string[], files: Readonly<Record<st
   }
 }
 
-/** What hledger prints for a journal and its prices. Undefined if it is not installed. */
-export function hledgerPrints(
-  files: Readonly<Record<string, string>>,
-  args: readonly string[],
-): string | undefined {
-  const end = ran("hledger", args, files);
-  if (end !== undefined && end.status !== 0) throw new Error(end.stderr);
-  return end?.stdout;
-}
-
 /** What the tool itself prints: nothing if it accepts the journal, or is not installed. */
 export function refusalOf(tool: keyof typeof grammars, text: string): string {
   const end =

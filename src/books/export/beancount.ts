@@ -31,7 +31,6 @@ const beancount = (isFirst: boolean): Dialect => ({
   indent: "  ",
   balance: (day, account, balance, coin) =>
     `\n${dayAfter(day)} balance ${account}  ${balance} ~ 0 ${coin}\n`,
-  price: (day, coin, price) => `${day} price ${coin} ${price}\n`,
   head(title, tags) {
     const [payee, narration] =
       "why" in title ? [title.kind, title.why] : [title.businessType, title.symbol ?? ""];

@@ -2,7 +2,6 @@ import type { Bill } from "../../core/contract/bill.ts";
 import { type Category, isCategory } from "../../core/contract/business-types.ts";
 import { add, type Decimal, decimalOf } from "../../lib/decimal.ts";
 import type { EpochMs } from "../../lib/time.ts";
-import type { Prices } from "./prices.ts";
 
 /** By how much a bill changes the balance of its coin. */
 export const balanceChange = ({
@@ -63,9 +62,7 @@ export type FormatOptions = {
   readonly walletEnds?: readonly WalletEnd[];
   /** With them, a journal opens at its start, not at each coin's first bill. */
   readonly openings?: readonly Opening[];
-  /** A journal has them as directives. */
-  readonly prices?: Prices | undefined;
-  /** The first day of a journal that continues others: prices and openings of earlier days are in those. */
+  /** The first day of a journal that continues others: openings of earlier days are in those. */
   readonly startDay?: string;
   /** CSV with a byte order mark, in which a spreadsheet rounds no id. */
   readonly isForSpreadsheet?: boolean;

@@ -51,7 +51,6 @@ const hledger: Dialect = {
   indent: "    ",
   balance: (day, account, balance, coin) =>
     `\n${day} * balance at the end of the day\n    ${account}  0 ${coin} = ${balance} ${coin}\n`,
-  price: (day, coin, price) => `P ${day} ${coin} ${price}\n`,
   head(title, tags) {
     const shown = tags.filter(([name]) => name !== "bill_id");
     const text = shown.map(([name, value]) => `${name}:${plain(value)}`).join(", ");

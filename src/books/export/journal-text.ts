@@ -22,7 +22,6 @@ export type Dialect = {
   readonly balance: (day: string, account: string, balance: string, coin: string) => string;
   /** The lines of an entry before its postings, but for its day. `tags` are names and values. */
   readonly head: (title: Title, tags: readonly (readonly [string, string])[]) => string;
-  readonly price: (day: string, coin: string, price: string) => string;
   /** @throws ReportableError for an amount that the tool would not read exactly, with the name of its entry. */
   readonly refuseInexact: (entry: string, posting: Posting) => void;
 };
@@ -43,18 +42,13 @@ function openPrinter(dialect: Dialect, zone: string): (entry: JournalEntry) => s
     return declaration;
   };
   const accountOf = ({ account }: Pick<Posting, "account">) => accountName(joinParts(account));
-  const declaredCoin = (coin: string) => once(dialect.declareCoin(coinName(coin), coin));
   const declarations = (posting: Posting) =>
-    declaredCoin(posting.coin) + once(dialect.declareAccount(accountOf(posting)));
+    once(dialect.declareCoin(coinName(posting.coin), posting.coin)) +
+    once(dialect.declareAccount(accountOf(posting)));
   const postingLine = (posting: Posting) =>
     `${indent}${accountOf(posting)}  ${decimalText(posting.amount)} ${coinName(posting.coin)}\n`;
   return (entry) => {
     const { day, kind } = entry;
-    if (kind === "price") {
-      const { coin, currency, price } = entry;
-      const line = dialect.price(day, coinName(coin), `${price} ${coinName(currency)}`);
-      return declaredCoin(coin) + declaredCoin(currency) + line;
-    }
     if (kind === "balance") {
       const balance = decimalText(entry.balance);
       return dialect.balance(day, accountOf(entry), balance, coinName(entry.coin));
@@ -83,18 +77,13 @@ export async function* writeJournal(
   options: FormatOptions,
   dialect: Dialect,
 ): Chunks {
-  const { zone = "UTC", before, walletEnds = [], openings = [], prices, startDay = "" } = options;
+  const { zone = "UTC", before, walletEnds = [], openings = [], startDay = "" } = options;
   const dayOf = dayIn(zone);
   const print = openPrinter(dialect, zone);
   const journal = new Journal(dayOf, walletEnds);
   const text = (entries: readonly JournalEntry[]) => entries.map(print).join("");
   const begin = (isOf: (day: string) => boolean) =>
-    text([
-      ...(prices?.all ?? [])
-        .filter(({ day }) => isOf(day))
-        .map((price) => ({ kind: "price", currency: prices?.currency ?? "", ...price }) as const),
-      ...journal.open(openings.filter(({ at }) => isOf(dayOf(at)))),
-    ]);
+    text(journal.open(openings.filter(({ at }) => isOf(dayOf(at)))));
   if (before !== undefined) {
     begin((day) => day < startDay);
     // These bills are booked and not printed, since earlier journals have them. So no account is declared twice.

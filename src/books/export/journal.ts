@@ -22,7 +22,6 @@ import {
 } from "./bookings.ts";
 import type { ExportedBill, Opening, WalletEnd } from "./exported-bill.ts";
 import { balanceChange } from "./exported-bill.ts";
-import type { Price } from "./prices.ts";
 import type { DayOf } from "./time-zone.ts";
 
 /** An account's name in parts: the first is one of the five roots, the others are anyone's words. */
@@ -51,7 +50,6 @@ export type JournalEntry = { readonly day: string } & (
       readonly why: string;
       readonly postings: readonly Posting[];
     }
-  | ({ readonly kind: "price"; readonly currency: string } & Price)
   | {
       /** At the day's end. */
       readonly kind: "balance";

@@ -42,17 +42,6 @@ export const minuteIn = (zone: string): ((time: EpochMs) => string) => {
 export const startOfDay = (date: string, zone: string): EpochMs =>
   startOf(Temporal.PlainDate.from(date), zone);
 
-/** The first moment of each day of a span that begins with one. */
-export function dayStarts({ from, to }: Interval, zone: string): readonly EpochMs[] {
-  const starts: EpochMs[] = [];
-  let date = Temporal.Instant.fromEpochMilliseconds(from).toZonedDateTimeISO(zone).toPlainDate();
-  for (let start = startOf(date, zone); start < to; start = startOf(date, zone)) {
-    starts.push(start);
-    date = date.add({ days: 1 });
-  }
-  return starts;
-}
-
 /** @param period a month or a year: 2026-10 or 2026 */
 export function periodIn(period: string, zone: string): Interval {
   const isYear = period.length === 4;

@@ -5,11 +5,9 @@ import type { Interval } from "../../core/words/intervals.ts";
 import type { Ledger } from "../../core/words/nouns.ts";
 import type { Decimal } from "../../lib/decimal.ts";
 import type { EpochMs } from "../../lib/time.ts";
-import type { Prices } from "../export/prices.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { Digest } from "./digest.ts";
 import type { CoinFigures } from "./figures.ts";
-import type { Lots } from "./lots.ts";
 
 // A person reads one page; the tables of the database have the rest.
 export const shownMax = 100;
@@ -63,7 +61,6 @@ export type Change = {
   readonly coin: string;
   readonly bills: number;
   readonly difference: Decimal;
-  readonly value: Decimal | undefined;
   /** The database's time of the first and of the last change. */
   readonly since: string;
   readonly until: string;
@@ -82,24 +79,13 @@ export type Leg = Ledger & {
   readonly otherBillId: string | null;
 };
 
-/** A position that was taken over; its amount without fees, and what that was worth in the chosen currency. */
+/** A position that was taken over; its amount without fees. */
 export type Liquidation = {
   readonly coin: string;
   readonly at: EpochMs;
   readonly symbols: readonly string[];
   readonly bills: number;
   readonly amount: Decimal;
-  readonly value: Decimal | undefined;
-};
-
-/** The lots of one coin that is no dollar, and what they are worth at the period's end, in the currency. */
-export type CostBasis = {
-  readonly wallet: ReportedWallet;
-  readonly coin: string;
-  readonly lots: Lots;
-  readonly closingValue: Decimal;
-  /** What was there before the coin's first bill: the bill's day, and the day of the price that it costs. */
-  readonly before: { readonly day: string; readonly amount: Decimal; readonly pricedOn: string };
 };
 
 /** The exchange's balance, beside that of the bills at the period's start or end. */
@@ -114,7 +100,6 @@ export type LedgerClose = {
   readonly balanceChecks: readonly BalanceCheck[];
   readonly flows: readonly Leg[];
   readonly liquidations: readonly Liquidation[];
-  readonly costBasis: readonly CostBasis[];
   readonly digest: Digest;
   /** The changes after the close was signed, and the digest of what was stored then. */
   readonly changes: readonly Change[];
@@ -132,14 +117,11 @@ export type ReportOptions = {
   readonly period: string;
   readonly span: Interval;
   readonly zone: string;
-  readonly prices?: Prices | undefined;
   /** When the close was signed: what changed since is listed. */
   readonly signedAt?: EpochMs | undefined;
   readonly allDigits?: boolean;
   /** Whether people see all rows of long tables, and not the first ones. */
   readonly allRows?: boolean;
-  /** Whether coins that are no dollars have their cost basis, from their first bill on. */
-  readonly lots?: boolean;
 };
 
 export type CloseReport = ReportOptions & {
@@ -156,6 +138,6 @@ export type CloseReport = ReportOptions & {
   readonly problems: readonly string[];
   /** The accepted differences by coin and the accepted lost time, in words. */
   readonly accepted: readonly string[];
-  /** Real money before demo, the largest first. */
+  /** Real money before demo. */
   readonly ledgers: readonly LedgerClose[];
 };

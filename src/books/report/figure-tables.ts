@@ -1,12 +1,12 @@
 import { movements } from "../../core/views/movements.ts";
-import { add, type Decimal, decimalText, isZero, subtract, zero } from "../../lib/decimal.ts";
+import { type Decimal, decimalText, isZero } from "../../lib/decimal.ts";
 import { digitsOf } from "../../output/format.ts";
 import { formatCount, ledgerName } from "../../output/output-format.ts";
 import { type PieceName, pieces } from "../../output/pieces.ts";
 import { type Columns, fields, type Table, table } from "../../output/result.ts";
 import { minuteIn } from "../export/time-zone.ts";
-import type { BalanceCheck, CloseReport, LedgerClose, ReportOptions } from "./close-report.ts";
-import { type CoinFigures, plus, type Sum, sumOf, type Tally } from "./figures.ts";
+import type { BalanceCheck, LedgerClose, ReportOptions } from "./close-report.ts";
+import { type CoinFigures, sumOf, type Tally } from "./figures.ts";
 
 // The tables of the report that have figures. Each column is declared once, for people and for programs.
 
@@ -14,10 +14,10 @@ type Money = { readonly exact: string; readonly shown: string };
 
 /** Digits for people, with a hyphen as minus, which a spreadsheet reads. */
 export const money = (
-  decimal: Decimal | undefined,
+  decimal: Decimal | null | undefined,
   coin: string,
   isExact = false,
-): Money | undefined =>
+): Money | null | undefined =>
   decimal && {
     exact: decimalText(decimal),
     shown: isZero(decimal)
@@ -25,25 +25,16 @@ export const money = (
       : digitsOf(decimalText(decimal), { coin, isExact }).replace("−", "-"),
   };
 
-// A currency has cents, as dollars have.
-export const inCents = (decimal: Decimal | undefined, isExact = false) =>
-  money(decimal, "USD", isExact);
-
 export const nameOf = ({ wallet }: LedgerClose): string =>
   `${ledgerName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
 
-/** The lines of the statement: opening, what moved it, and closing, each with what it was worth. */
-type Line = {
-  readonly line: string;
-  readonly title: string;
-  readonly amount?: Decimal | undefined;
-  readonly value?: Decimal | undefined;
-};
+/** The lines of the statement: opening, what moved it, and closing. */
+type Line = { readonly line: string; readonly title: string; readonly amount: Decimal | null };
 
 export const isResult = (name: string): boolean =>
   pieces.result.columns.some((column) => column === name);
 
-export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Sum =>
+export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Decimal =>
   sumOf(moved, pieces.result.columns);
 
 /** What an opening is called: where the period's start was not read, it is a guess by what was read. */
@@ -52,80 +43,39 @@ export const openingTitle = ({ coverage }: LedgerClose): string =>
 
 function linesOf(figures: CoinFigures): readonly Line[] {
   const { opening, moved, closing } = figures;
-  const line = (name: string, title: string, sum: Sum | null): Line => ({
-    ...sum,
-    ...{ line: name, title },
+  const line = (name: string, title: string, amount: Decimal | null): Line => ({
+    ...{ line: name, title, amount },
   });
   const moves = movements.map(([name, title]) => line(name, title, sumOf(moved, [name])));
-  const computed = opening && [...moved.values()].reduce(plus, opening).value;
-  const change = computed && closing?.value && subtract(closing.value, computed);
   return [
     line("opening", "opening", opening),
     ...moves.filter((move) => isResult(move.line)),
     line("result", "net result", resultOf(figures)),
     ...moves.filter((move) => !isResult(move.line)),
-    { line: "price_change", title: "change of prices", value: change ?? undefined },
     line("closing", "closing", closing),
   ];
 }
 
 type LineRow = Line & { readonly coin: string };
 
-/** The lines of coins side by side, and what all are worth. Lines that are zero everywhere are left out. */
+/** The lines of coins side by side. Lines that are zero everywhere are left out. */
 const sideBySide = (coins: readonly CoinFigures[]) => {
   const all = coins.map(linesOf);
   return (all[0] ?? []).flatMap(({ line, title }, place) => {
-    const cells = all.map((lines) => lines[place]);
-    const isFigure = cells.some((one) =>
-      [one?.amount, one?.value].some((sum) => sum && !isZero(sum)),
-    );
-    if (!isFigure && !["opening", "result", "closing"].includes(line)) return [];
-    return { line, title, cells, value: worthOf(cells) };
+    const amounts = all.map((lines) => lines[place]?.amount);
+    const isFigure = amounts.some((amount) => amount && !isZero(amount));
+    const isShown = isFigure || ["opening", "result", "closing"].includes(line);
+    return isShown ? [{ line, title, amounts }] : [];
   });
 };
 type LinesOfCoins = ReturnType<typeof sideBySide>[number];
 
-const worthOf = (all: readonly (Pick<Line, "value"> | undefined)[]): Decimal | undefined =>
-  all.map((one) => one?.value).reduce((sum, value) => sum && value && add(sum, value), zero);
-
-/** Transfers in and out as one line, in which those between the ledgers cancel out. */
-const withNetTransfers = (lines: readonly LinesOfCoins[]): readonly LinesOfCoins[] => {
-  const transfers = lines.filter(({ line }) => ["transfers_in", "transfers_out"].includes(line));
-  const net = {
-    ...{ line: "transfers", title: "transfers, in less out" },
-    ...{ cells: [], value: worthOf(transfers) },
-  };
-  return lines.flatMap((line) =>
-    line === transfers[0] ? [net] : transfers.includes(line) ? [] : [line],
-  );
-};
-
-/** With prices, what each line of several ledgers of real money is worth together. */
-export function fundTable({ allDigits, prices, ledgers }: CloseReport): Table {
-  const real = ledgers.filter(({ wallet }) => !wallet.isDemo);
-  const coins = real.flatMap(({ figures }) => figures);
-  const isFund = prices !== undefined && real.length > 1;
-  const isRead = real.every(({ coverage }) => coverage.isStartRead);
-  const columns: Columns<LinesOfCoins> = {
-    title: {
-      ...{ kind: "text", title: "all ledgers" },
-      of: ({ line, title }) =>
-        line === "opening" && !isRead ? `${title} (partly not read)` : title,
-    },
-    value: {
-      ...{ kind: "money", title: prices?.currency ?? "" },
-      of: ({ value }) => inCents(value, allDigits),
-    },
-  };
-  return table("", columns, isFund ? withNetTransfers(sideBySide(coins)) : []);
-}
-
 // Half of a lying A4 page has room for so many columns of figures.
 const coinsMax = 5;
 
-/** For people, a column a coin, with prices one of what all are worth, and a row a line; for programs, a line a row. */
+/** For people, a column a coin, and a row a line; for programs, a line a row. */
 export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): readonly Table[] {
-  const { allDigits, prices } = options;
+  const { allDigits } = options;
   const { wallet, figures: coins } = ledger;
   const titleOf = ({ line, title }: Pick<Line, "line" | "title">) =>
     line === "opening" ? openingTitle(ledger) : title;
@@ -133,18 +83,16 @@ export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): 
   const people = Array.from({ length: Math.ceil(coins.length / coinsMax) }, (_, chunk) => {
     const first = chunk * coinsMax;
     const shown = coins.slice(first, first + coinsMax);
-    const isLast = first + coinsMax >= coins.length;
     const ofCoins = shown.map(({ coin }, place): [string, Columns<LinesOfCoins>[string]] => [
       `coin ${coin}`,
       {
         ...{ kind: "money", title: coin },
-        of: ({ cells }) => money(cells[first + place]?.amount, coin, allDigits),
+        of: ({ amounts }) => money(amounts[first + place], coin, allDigits),
       },
     ]);
     const columns: Columns<LinesOfCoins> = {
       line: { kind: "text", title: "rollforward", of: titleOf },
       ...Object.fromEntries(ofCoins),
-      ...(isLast ? valueColumn(options, ({ value }) => value, "all in") : {}),
     };
     return table("", columns, sums);
   });
@@ -155,12 +103,10 @@ export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): 
     ...fields<LineRow>("text", ["coin", "line"]),
     title: { kind: "text", of: titleOf },
     amount: { kind: "amount", of: ({ amount }) => amount && decimalText(amount) },
-    currency: { kind: "text", of: () => prices?.currency },
-    value: { kind: "amount", of: ({ value }) => value && decimalText(value) },
   };
-  const lines = coins
-    .flatMap((figures) => linesOf(figures).map((line) => ({ ...line, coin: figures.coin })))
-    .filter(({ line }) => line !== "price_change" || prices !== undefined);
+  const lines = coins.flatMap((figures) =>
+    linesOf(figures).map((line) => ({ ...line, coin: figures.coin })),
+  );
   return [...people, table("rollforward", columns, lines, [])];
 }
 
@@ -169,10 +115,10 @@ export function balanceCheckParts(
   { balanceChecks, figures }: LedgerClose,
   { allDigits, zone }: ReportOptions,
 ): readonly (string | Table)[] {
-  type Row = BalanceCheck & { readonly byBills: Decimal | undefined };
+  type Row = BalanceCheck & { readonly byBills: Decimal | null };
   const rows = balanceChecks.flatMap((check): readonly Row[] => {
     const coin = figures.find((one) => one.coin === check.coin);
-    return coin ? [{ ...check, byBills: coin[check.of]?.amount }] : [];
+    return coin ? [{ ...check, byBills: coin[check.of] }] : [];
   });
   const columns: Columns<Row> = {
     at: { kind: "text", title: "exchange's own balance", of: (row) => row.of },
@@ -212,18 +158,15 @@ export function contractsTable({ figures }: LedgerClose, options: ReportOptions)
   const rows = figures.flatMap(({ coin, contracts }) =>
     [...contracts].map(([symbol, tally]): Contract => ({ symbol, coin, ...tally })),
   );
-  const sizeOf = (row: Contract) => {
-    const { value, amount } = resultOf(row);
-    return Math.abs(Number(decimalText(value ?? amount)));
-  };
+  const sizeOf = (row: Contract) => Math.abs(Number(decimalText(resultOf(row))));
   // Without any contract, as in the spot wallet, it would say what the rollforward says.
   const isOfContracts = rows.some(({ symbol }) => symbol !== "");
   const sorted = rows
-    .filter((row) => isOfContracts && !isZero(resultOf(row).amount))
+    .filter((row) => isOfContracts && !isZero(resultOf(row)))
     .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
   const part = (title: string, ...names: readonly PieceName[]) => {
     const summed = names.flatMap((name) => pieces[name].columns);
-    const of = ({ moved, coin }: Contract) => money(sumOf(moved, summed).amount, coin, allDigits);
+    const of = ({ moved, coin }: Contract) => money(sumOf(moved, summed), coin, allDigits);
     return { kind: "money", title, of } as const;
   };
   const columns: Columns<Contract> = {
@@ -235,25 +178,9 @@ export function contractsTable({ figures }: LedgerClose, options: ReportOptions)
     funding: part("funding", "funding"),
     otherResult: part("other", "liquidations", "gains", "unclassified"),
     result: part("net result", "result"),
-    ...valueColumn(options, (row) => resultOf(row).value),
   };
   return limited(table("contracts", columns, sorted), options);
 }
-
-/** What a row is worth in the chosen currency; no column without prices. */
-export const valueColumn = <Row>(
-  { allDigits, prices }: ReportOptions,
-  of: (row: Row) => Decimal | undefined,
-  title = "in",
-): Columns<Row> =>
-  prices === undefined
-    ? {}
-    : {
-        value: {
-          ...{ kind: "money", title: `${title} ${prices.currency}` },
-          of: (row) => inCents(of(row), allDigits),
-        },
-      };
 
 /** For people, its first rows, if they do not want all. */
 export function limited(all: Table, { allRows = false }: ReportOptions): Table {

@@ -7,18 +7,16 @@ import { type Columns, type Table, table } from "../../output/result.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
 import { minuteIn } from "../export/time-zone.ts";
 import type { LedgerClose, Liquidation, ReportOptions } from "./close-report.ts";
-import { limited, money, valueColumn } from "./figure-tables.ts";
-import type { Valuation } from "./figures.ts";
+import { limited, money } from "./figure-tables.ts";
 
 /** The liquidations that began in the period, by time. A sweep by the insurance fund is part of one. */
 export async function readLiquidations(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
-  valuation: Valuation | undefined,
 ): Promise<readonly Liquidation[]> {
   const { rows } = await tx.execute<
-    Omit<Liquidation, "at" | "amount" | "value"> & Readonly<Record<"at" | "amount", string>>
+    Omit<Liquidation, "at" | "amount"> & Readonly<Record<"at" | "amount", string>>
   >(sql`
     select
       coin,
@@ -30,10 +28,7 @@ export async function readLiquidations(
     where ${isBillOf(wallet)}
       and ${isWithin(sql`started_at`, span)}
     order by started_at, coin`);
-  return rows.map((row) => {
-    const [at, amount] = [timeFrom(row.at), decimalOf(row.amount)];
-    return { ...row, at, amount, value: valuation?.valued(row.coin, amount, at).value };
-  });
+  return rows.map((row) => ({ ...row, at: timeFrom(row.at), amount: decimalOf(row.amount) }));
 }
 
 export function liquidationTable({ liquidations }: LedgerClose, options: ReportOptions): Table {
@@ -48,7 +43,6 @@ export function liquidationTable({ liquidations }: LedgerClose, options: ReportO
     coin: { kind: "text", of: ({ coin }) => coin },
     bills: { kind: "count", of: ({ bills }) => bills },
     amount: { kind: "money", of: ({ amount, coin }) => money(amount, coin, allDigits) },
-    ...valueColumn(options, ({ value }) => value),
   };
   return limited(table("liquidations", columns, liquidations), options);
 }

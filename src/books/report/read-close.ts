@@ -10,15 +10,11 @@ import { onlyRow, timeText } from "../../core/postgres/values.ts";
 import { readExchangeTime } from "../../core/store/known-time.ts";
 import { appliedMigrations } from "../../core/store/migrate.ts";
 import { type Interval, interval, subtract } from "../../core/words/intervals.ts";
-import { decimalText, zero } from "../../lib/decimal.ts";
-import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
+import { type EpochMs, isoTime } from "../../lib/time.ts";
 import { programVersion } from "../../lib/version.ts";
 import { formatCounted, formatInterval, ledgerName } from "../../output/output-format.ts";
 import { readReportedWallets } from "../export/reported-wallets.ts";
-import { dayIn } from "../export/time-zone.ts";
 import type { BalanceCheck, CloseReport, LedgerClose, ReportOptions } from "./close-report.ts";
-import { readCostBasis } from "./cost-basis.ts";
-import { Valuation } from "./figures.ts";
 import { readFlows } from "./flows.ts";
 import { readLedgerClose } from "./read-ledger.ts";
 
@@ -35,7 +31,7 @@ export async function readCloseReport(
     ...options
   }: ReportOptions & { readonly selection: Selection; readonly limits: Limits },
 ): Promise<CloseReport> {
-  const { period, span, zone, prices, signedAt, lots = false } = options;
+  const { period, span, signedAt } = options;
   const scope = { ...selection, roster };
   const wallets = await readReportedWallets(
     tx,
@@ -48,14 +44,9 @@ export async function readCloseReport(
   // A month that is over reports all unread time, however new.
   const limits = { ...usual, ...(isOver && { maxAgeMs: 0 }) };
   const findings = await readFindings(tx, { ...scope, span, now, limits });
-  const valuation = prices && new Valuation(prices, dayIn(zone));
   const balanceChecks = await readBalanceChecks(tx, scope.accounts, span);
   const accounts = [...new Set(wallets.map(({ account }) => account))];
-  // What a lot had cost depends on all transfers since the first bill.
-  const isCosted = lots && valuation !== undefined;
-  const legs = await readFlows(tx, accounts, isCosted ? { ...span, from: epochMs(0) } : span);
-  const real = wallets.filter(({ isDemo }) => !isDemo);
-  const costBasis = isCosted ? await readCostBasis(tx, real, span, { valuation, legs }) : [];
+  const legs = await readFlows(tx, accounts, span);
   const isChanged = ({ account, productTypes }: LedgerClose["wallet"]) =>
     findings.some(
       (finding) =>
@@ -66,10 +57,9 @@ export async function readCloseReport(
     );
   const ledgers: LedgerClose[] = [];
   for (const wallet of wallets) {
-    const ledger = await readLedgerClose(tx, wallet, { span, zone, valuation, signedAt });
+    const ledger = await readLedgerClose(tx, wallet, { span, signedAt });
     ledgers.push({
       ...ledger,
-      costBasis: costBasis.filter((one) => one.wallet === wallet),
       balanceChecks: balanceChecks.filter(
         (check) =>
           check.account === wallet.account &&
@@ -79,10 +69,8 @@ export async function readCloseReport(
           isReadUpTo(check, span, ledger.coverage.read),
       ),
       flows: legs.filter(
-        ({ account, productType, time }) =>
-          time >= span.from &&
-          account === wallet.account &&
-          wallet.productTypes.includes(productType),
+        ({ account, productType }) =>
+          account === wallet.account && wallet.productTypes.includes(productType),
       ),
     });
   }
@@ -92,18 +80,9 @@ export async function readCloseReport(
     problems: [
       ...(isOver ? [] : [`${period} is not over yet: it ends ${isoTime(span.to)}`]),
       ...problemsOf(ledgers, findings, now),
-      ...[...(valuation?.missing ?? [])].map(
-        ([coin, day]) =>
-          `no price of ${coin} on ${day} or before: add a line such as ${day},${coin},PRICE,${prices?.currency}`,
-      ),
     ],
     accepted: acceptedParts(await readAccepted(tx, { ...scope, span })),
-    ledgers: ledgers.toSorted(
-      (a, b) =>
-        Number(a.wallet.isDemo) - Number(b.wallet.isDemo) ||
-        worthOf(b) - worthOf(a) ||
-        b.digest.bills - a.digest.bills,
-    ),
+    ledgers: ledgers.toSorted((a, b) => Number(a.wallet.isDemo) - Number(b.wallet.isDemo)),
   };
 }
 
@@ -138,10 +117,6 @@ function problemsOf(
     ),
   ];
 }
-
-/** A ledger's worth in the chosen currency. For an order, floats will do. */
-const worthOf = ({ figures }: LedgerClose): number =>
-  figures.reduce((sum, { closing }) => sum + Number(decimalText(closing?.value ?? zero)), 0);
 
 /** The balances that the exchange told first at the period's start or later, and at its end or later. */
 async function readBalanceChecks(

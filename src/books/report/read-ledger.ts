@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type Break, readBreaks } from "../../check/reconcile/breaks.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
-import { msOf, timeFrom, timeText } from "../../core/postgres/values.ts";
+import { timeText } from "../../core/postgres/values.ts";
 import { contentColumns } from "../../core/store/bill-rows.ts";
 import { isOpenRejection } from "../../core/store/rejected-bills.ts";
 import { joinRules, walletMoves } from "../../core/views/wallet-moves.ts";
@@ -28,35 +28,29 @@ import {
   shownMax,
 } from "./close-report.ts";
 import { digestOf } from "./digest.ts";
-import { plus, readFigures, type Valuation } from "./figures.ts";
+import { readFigures } from "./figures.ts";
 import { readLiquidations } from "./liquidations.ts";
-
-type Reading = Pick<ReportOptions, "span" | "zone" | "signedAt"> & {
-  readonly valuation: Valuation | undefined;
-};
 
 /** A ledger's period, in one snapshot. */
 export async function readLedgerClose(
   tx: Transaction,
   stored: ReportedWallet,
-  { span, zone, valuation, signedAt }: Reading,
-): Promise<Omit<LedgerClose, "balanceChecks" | "flows" | "costBasis">> {
+  { span, signedAt }: Pick<ReportOptions, "span" | "signedAt">,
+): Promise<Omit<LedgerClose, "balanceChecks" | "flows">> {
   const { account, productTypes, endedAt } = stored;
   // An end after the period is not part of the report.
   const isEnded = endedAt !== undefined && endedAt < span.to;
   const wallet = { ...stored, endedAt: isEnded ? endedAt : undefined };
   const selection = { accounts: [account], productTypes, ...span };
   const restatements = await readRestatements(tx, wallet, span);
-  // Demo coins have the names of others, and no price.
-  const worth = wallet.isDemo ? undefined : valuation;
   return {
     ...{ wallet, restatements },
     digest: await digestOf(readBills(tx, selection)),
     coverage: await readCoverage(tx, wallet, span),
     reconciledAt: await readReconciledAt(tx, wallet),
-    figures: await readFigures(tx, wallet, span, { zone, valuation: worth }),
-    liquidations: await readLiquidations(tx, wallet, span, worth),
-    changes: signedAt === undefined ? [] : await readChanges(tx, wallet, span, { signedAt, worth }),
+    figures: await readFigures(tx, wallet, span),
+    liquidations: await readLiquidations(tx, wallet, span),
+    changes: signedAt === undefined ? [] : await readChanges(tx, wallet, span, signedAt),
     digestThen:
       signedAt === undefined
         ? undefined
@@ -212,26 +206,25 @@ async function readPeriodBreaks(
 
 /**
  * What bills of the period moved since a time more than what was stored of them then. A bill that was first stored later is
- * late, or recovered; of a restated one, the revision of that time is taken off. Each is worth the price of its bill's day.
+ * late, or recovered; of a restated one, the revision of that time is taken off.
  */
 async function readChanges(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
-  { signedAt, worth }: { readonly signedAt: EpochMs; readonly worth: Valuation | undefined },
+  signedAt: EpochMs,
 ): Promise<readonly Change[]> {
   const at = sql`${isoTime(signedAt)}::timestamptz`;
   const columns = sql.raw(
-    "account, product_type, bill_id, business_type, coin, c_time, amount, fee, fee_by_coupon, source",
+    "account, product_type, bill_id, business_type, coin, amount, fee, fee_by_coupon, source",
   );
   const moves = walletMoves("contents");
-  type Row = Omit<Change, "difference" | "value"> & Readonly<Record<"at" | "difference", string>>;
+  type Row = Omit<Change, "difference"> & { readonly difference: string };
   const { rows } = await tx.execute<Row>(sql`
     select
       case when is_restated then 'restated' when is_recovered then 'recovered' else 'late' end as kind,
       category,
       coin,
-      ${msOf(sql`quarter`)} as at,
       count(*)::float8 as bills,
       sum(moved)::text as difference,
       ${timeText(sql`min(changed_at)`)} as since,
@@ -242,8 +235,6 @@ async function readChanges(
         contents.bill_id,
         contents.coin,
         coalesce(business_types.category, 'unclassified') as category,
-        -- No time zone begins a day within a quarter of an hour.
-        date_bin('15 minutes', max(c_time), timestamptz '2000-01-01Z') as quarter,
         bool_or(bool_or(is_then)) over (
           partition by contents.product_type, contents.bill_id
         ) as is_restated,
@@ -267,24 +258,7 @@ async function readChanges(
       ${joinRules("contents", wallet.account)}
       group by contents.product_type, contents.bill_id, contents.coin, 4
     ) as changed
-    group by 1, category, coin, quarter
+    group by 1, category, coin
     order by 1, category, coin`);
-  const alike = Map.groupBy(rows, ({ kind, category, coin }) => `${kind} ${category} ${coin}`);
-  return [...alike.values()].flatMap((some) => {
-    const [first] = some;
-    if (first === undefined) return [];
-    const sum = some
-      .map(({ coin, difference, at }) => {
-        const amount = decimalOf(difference);
-        return worth?.valued(coin, amount, timeFrom(at)) ?? { amount, value: undefined };
-      })
-      .reduce(plus);
-    return {
-      ...{ kind: first.kind, category: first.category, coin: first.coin },
-      bills: some.reduce((bills, row) => bills + row.bills, 0),
-      ...{ difference: sum.amount, value: sum.value },
-      since: some.map(({ since }) => since).reduce((a, b) => (a < b ? a : b)),
-      until: some.map(({ until }) => until).reduce((a, b) => (a > b ? a : b)),
-    };
-  });
+  return rows.map((row) => ({ ...row, difference: decimalOf(row.difference) }));
 }

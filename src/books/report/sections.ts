@@ -21,7 +21,6 @@ import {
   type Restatement,
   shownMax,
 } from "./close-report.ts";
-import { costParts } from "./cost-basis.ts";
 import { digestCommand } from "./digest.ts";
 import { balanceCheckParts, contractsTable, nameOf, rollforwardTables } from "./figure-tables.ts";
 import { flowTables } from "./flows.ts";
@@ -65,7 +64,6 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
       contractsTable(ledger, report),
       ...flowTables(ledger, report),
       liquidationTable(ledger, report),
-      ...costParts(ledger, report),
       ...balanceCheckParts(ledger, report),
       table("restatements", restatementColumns, restatements.shown),
       table("rejected", rejectedColumns, rejected.shown),

@@ -2,7 +2,7 @@ import { discrepancyText, unitOf } from "../../check/health/discrepancy.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
 import { isSpotOrFunding } from "../../core/contract/product-types.ts";
 import { movements } from "../../core/views/movements.ts";
-import { decimalText, isZero } from "../../lib/decimal.ts";
+import { add, type Decimal, decimalText, isZero } from "../../lib/decimal.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
 import { jsonInterval } from "../../output/output-format.ts";
 import { pieces } from "../../output/pieces.ts";
@@ -10,16 +10,8 @@ import { type Columns, fields, type Result, type Table, table } from "../../outp
 import { dayIn } from "../export/time-zone.ts";
 import type { BalanceCheck, Change, CloseReport, LedgerClose } from "./close-report.ts";
 import { digestCommand } from "./digest.ts";
-import {
-  fundTable,
-  inCents,
-  isResult,
-  money,
-  nameOf,
-  resultOf,
-  valueColumn,
-} from "./figure-tables.ts";
-import { type CoinFigures, plus, type Sum, sumOf } from "./figures.ts";
+import { isResult, money, nameOf, resultOf } from "./figure-tables.ts";
+import { type CoinFigures, sumOf } from "./figures.ts";
 
 // The head of the report: the problems, all coins in a line each, what changed and what was accepted.
 
@@ -28,10 +20,8 @@ export type Section = Pick<Result, "data" | "parts"> & { readonly title: string 
 
 /** A ledger's rows beside its name. */
 type Of<Row> = Row & { readonly ledger: LedgerClose };
-/** A row's ledger; undefined in the sum of all. */
-type InLedger = Partial<Of<object>>;
 const ofWallet = (key: "account" | "productType" | "isDemo") =>
-  ({ kind: "value", of: ({ ledger }: InLedger) => ledger?.wallet[key] }) as const;
+  ({ kind: "value", of: ({ ledger }: Of<object>) => ledger.wallet[key] }) as const;
 /** Its name for people, its parts for programs. */
 const ledgerColumns = {
   account: ofWallet("account"),
@@ -40,7 +30,7 @@ const ledgerColumns = {
   ledger: {
     kind: "text",
     isForPeople: true,
-    of: ({ ledger }: InLedger) => (ledger === undefined ? "all" : nameOf(ledger)),
+    of: ({ ledger }: Of<object>) => nameOf(ledger),
   },
 } as const;
 const ofAll = <Row>(
@@ -50,8 +40,7 @@ const ofAll = <Row>(
   ledgers.flatMap((ledger) => rowsOf(ledger).map((row) => ({ ...row, ledger })));
 
 export function headOf(report: CloseReport): Section {
-  const { period, span, zone, generatedAt, versions, problems, accepted, signedAt, prices } =
-    report;
+  const { period, span, zone, generatedAt, versions, problems, accepted, signedAt } = report;
   const { program, node, postgres, schema } = versions;
   const whole =
     accepted.length === 0
@@ -65,7 +54,7 @@ export function headOf(report: CloseReport): Section {
     ...acceptedRows.map((row) => ({ ...row, ...noBreak, number: row.digest.slice(0, 8) })),
   ]);
   const isAllClassified = report.ledgers.every(({ figures }) =>
-    figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns).amount)),
+    figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns))),
   );
   const closings = ofAll(report, ({ wallet, figures }) =>
     isSpotOrFunding(wallet.productType) ? [] : figures,
@@ -77,17 +66,12 @@ export function headOf(report: CloseReport): Section {
     title: `Close of ${period}`,
     data: {
       ...{ period, zone, ...jsonInterval(span), asOf: generatedAt },
-      currency: prices?.currency ?? null,
-      prices: prices === undefined ? null : { file: prices.file, sha256: prices.sha256 },
       ...{ versions, problems },
     },
     parts: [
       `${zone}${zone === "UTC" ? "" : ", but times with a Z are in UTC"}, as of ${generatedAt} ` +
         "(--signed-at with this time lists what changes after it)",
       `bill-sync ${program}, Node ${node}, Postgres ${postgres}, ${schema}`,
-      ...(prices === undefined
-        ? []
-        : [`${prices.currency} by the prices of ${prices.file}, SHA-256 ${prices.sha256}`]),
       ...(problems.length === 0 ? [whole] : ["NOT COMPLETE OR NOT RECONCILED:", ...problems]),
       `the exchange's own balances confirm ${confirmed.length} of ${closings.length} closings; the others follow from the bills`,
       ...summaryTables(report),
@@ -98,7 +82,7 @@ export function headOf(report: CloseReport): Section {
               ? `no bill was stored or restated after ${isoTime(signedAt)}`
               : `CHANGED AFTER ${isoTime(signedAt)}:`,
           ]),
-      table("changes", changeColumns(report), changes),
+      table("changes", changeColumns, changes),
       ...(isAllClassified ? ["no money is unclassified"] : []),
       acceptances.length === 0 ? "nothing was accepted" : "accepted:",
       table("accepted", acceptedColumns, acceptances),
@@ -108,7 +92,7 @@ export function headOf(report: CloseReport): Section {
 }
 
 type AmountName = "opening" | "result" | "netFlows" | "other" | "closing";
-type Sums = ReadonlyMap<AmountName, Sum | null>;
+type Sums = ReadonlyMap<AmountName, Decimal | null>;
 
 const others = movements.flatMap(([name]) =>
   isResult(name) || (pieces.netFlows.columns as readonly string[]).includes(name) ? [] : [name],
@@ -127,34 +111,22 @@ const total = (all: readonly Sums[]): Sums =>
   new Map(
     [...(all[0]?.keys() ?? [])].map((name) => {
       const sums = all.map((one) => one.get(name) ?? null);
-      return [name, sums.reduce((left, right) => left && right && plus(left, right))];
+      return [name, sums.reduce((left, right) => left && right && add(left, right))];
     }),
   );
 
-/** A line a ledger and coin, with prices their sum over real money; then a line a coin that several ledgers hold. */
+/** A line a ledger and coin, then a line a coin that several ledgers of real money hold. */
 function summaryTables(report: CloseReport): readonly Table[] {
-  const { allDigits, prices, zone } = report;
-  type Row = { readonly sums: Sums } & Partial<{
-    /** Undefined in the sum of several coins, which has worths only. */
-    readonly coin: string;
-    readonly ledger: LedgerClose;
-    readonly isOpeningRead: boolean;
-  }>;
+  const { allDigits, zone } = report;
+  type Row = { readonly sums: Sums; readonly coin: string; readonly isOpeningRead: boolean };
   const amountOf = (name: AmountName) =>
     ({
       kind: "money",
       of: ({ coin, sums, isOpeningRead }: Row) => {
-        const shown =
-          coin === undefined ? undefined : money(sums.get(name)?.amount, coin, allDigits);
-        const isMarked = shown && name === "opening" && isOpeningRead === false;
+        const shown = money(sums.get(name), coin, allDigits);
+        const isMarked = shown && name === "opening" && !isOpeningRead;
         return isMarked ? { ...shown, shown: `${shown.shown} (not read)` } : shown;
       },
-    }) as const;
-  const worthOf = (name: AmountName) =>
-    ({
-      kind: "money",
-      title: `${name}, ${prices?.currency}`,
-      of: ({ sums }: Row) => inCents(sums.get(name)?.value, allDigits),
     }) as const;
   const amounts: Columns<Row> = {
     ...fields<Row>("text", ["coin"]),
@@ -165,37 +137,27 @@ function summaryTables(report: CloseReport): readonly Table[] {
     otherMoves: { ...amountOf("other"), title: "other" },
     closing: amountOf("closing"),
   };
-  const values: Columns<Row> =
-    prices === undefined
-      ? {}
-      : { resultValue: worthOf("result"), closingValue: worthOf("closing") };
   const dayOf = dayIn(zone);
-  const columns: Columns<Row> = {
+  const columns: Columns<Of<Row>> = {
     ...ledgerColumns,
     ...amounts,
     closingCheck: {
       ...{ kind: "text", title: "confirmed by the exchange" },
-      of: ({ ledger, coin }) => ledger && coin && closingCheckText(ledger, coin, dayOf),
+      of: ({ ledger, coin }) => closingCheckText(ledger, coin, dayOf),
     },
-    ...values,
   };
   const rows = ofAll(report, ({ figures }) => figures).map(({ ledger, ...figures }) => ({
     ...{ ledger, coin: figures.coin, sums: sumsOf(figures) },
     isOpeningRead: ledger.coverage.isStartRead,
   }));
   const real = rows.filter(({ ledger }) => !ledger.wallet.isDemo);
-  const totalOf = (of: readonly Row[]) => total(of.map(({ sums }) => sums));
-  const coins = [...Map.groupBy(real, ({ coin }) => coin)].map(
-    ([coin, of]): Row => ({
-      ...{ coin, sums: totalOf(of), isOpeningRead: of.every((row) => row.isOpeningRead) },
-    }),
-  );
-  const hasSum = prices !== undefined && real.length > 0;
-  const sum = hasSum ? [{ sums: totalOf(real) }] : [];
+  const coins = [...Map.groupBy(real, ({ coin }) => coin)].map(([coin, of]): Row => {
+    const sums = total(of.map((row) => row.sums));
+    return { coin, sums, isOpeningRead: of.every((row) => row.isOpeningRead) };
+  });
   return [
-    table<Row>("summary", columns, rows, [...rows, ...sum]),
-    fundTable(report),
-    table("coins", { ...amounts, ...values }, coins, coins.length < real.length ? coins : []),
+    table("summary", columns, rows),
+    table("coins", amounts, coins, coins.length < real.length ? coins : []),
   ];
 }
 
@@ -216,7 +178,7 @@ function closingCheckText(
   return differs ? `NO: ${balance}, not ${expected}` : dayOf(asOf);
 }
 
-const changeColumns = (options: CloseReport): Columns<Of<Change>> => ({
+const changeColumns: Columns<Of<Change>> = {
   ...ledgerColumns,
   ...fields<Change>("text", ["kind", "category", "coin"]),
   ...fields<Change>("count", ["bills"]),
@@ -224,10 +186,9 @@ const changeColumns = (options: CloseReport): Columns<Of<Change>> => ({
     ...{ kind: "amount", title: "moved more than before" },
     of: ({ difference }) => decimalText(difference),
   },
-  ...valueColumn<Of<Change>>(options, ({ value }) => value),
   ...fields<Change>("instant", ["since"]),
   ...fields<Change>("instant", ["until"], ""),
-});
+};
 
 /** A break, or a rejected row, which is of no coin and has no size. */
 type Acceptance = Readonly<Record<"number" | "kind" | "state", string>> &

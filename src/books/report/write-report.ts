@@ -14,9 +14,8 @@ export function reportJson(report: CloseReport): object {
 
 /** The tables of JSON, each of which is a file of CSV, by their keys there. */
 export const tableNames = [
-  ...["rollforward", "summary", "coins", "contracts", "flows", "liquidations"],
-  ...["costBasis", "lots", "balanceChecks", "coverage", "changes", "accepted"],
-  ...["breaks", "restatements", "rejected"],
+  ...["rollforward", "summary", "coins", "contracts", "flows", "liquidations", "balanceChecks"],
+  ...["coverage", "changes", "accepted", "breaks", "restatements", "rejected"],
 ] as const;
 
 /** A table with the rows of all ledgers. */
@@ -56,7 +55,7 @@ export const reportText = (report: CloseReport): string =>
     .map(({ title, parts }) => `== ${title}\n${asText({ parts })}`)
     .join("\n\n");
 
-// Measured: two columns on a lying page hold a close of three ledgers with lots in 8 points on two pages. On a standing one
+// Measured: two columns on a lying page hold a close of three ledgers in 8 points on two pages. On a standing one
 // it took three, since its tables are half as wide as the page or a little more.
 const style = `
   @page { size: A4 landscape; margin: 8mm; }
