@@ -331,6 +331,82 @@ describe("restore", () => {
   });
 });
 
+test("what others added to the schema is left out and named, and the rest is restored", async () => {
+  await using database = await testDatabase();
+  await using sandbox = await openSandbox({ seed: "added", density: 0.05, days: 3 });
+  const env = environmentFor(sandbox, database, { PRODUCT_TYPES: "SUSDT-FUTURES" });
+  expect(await runCli(["sync"], { env })).toMatchObject({ code: 0 });
+  const plain = join(folder, "plain.gz");
+  expect(await backup(database.url, plain)).toMatchObject({ leftOut: [] });
+  await query(
+    database.url,
+    `alter table bills add column reviewed boolean not null default false;
+     alter table ledgers add column "My Note" text default e'a\tb';
+     create index my_index on bills (symbol);
+     create unique index my_unique on key_salt (salt);
+     create table shop_orders (id int primary key);
+     alter table bills add column doubled numeric generated always as (amount * 2) stored`,
+  );
+  const added = join(folder, "added.gz");
+  const leftOut = [
+    "column bills.doubled",
+    "column bills.reviewed",
+    "column ledgers.My Note",
+    "index my_index of bills",
+    "index my_unique of key_salt",
+    "table shop_orders",
+  ];
+  expect(await backup(database.url, added)).toMatchObject({ leftOut });
+  expect(await digestsOf(added)).toEqual(await digestsOf(plain));
+  const checked = await runCli(["db", "backup", "--check", added], { env: {} });
+  expect(checked.stdout).toContain(`left out, since others added it to the schema: ${leftOut[0]},`);
+  await using other = await emptyDatabase();
+  expect(await restore(other.url, added, signal)).toMatchObject({ leftOut });
+  const again = join(folder, "added-again.gz");
+  expect(await backup(other.url, again)).toMatchObject({ leftOut: [] });
+  expect(await digestsOf(again)).toEqual(await digestsOf(plain));
+});
+
+test("an earlier version's backup that has columns which others added is restored without them", async () => {
+  const lines = gunzipSync(await readFile(path))
+    .toString("latin1")
+    .split("\n")
+    .slice(0, -2);
+  const [first = "", ...rest] = lines;
+  const header = JSON.parse(first);
+  const bills = header.tables.find(({ name }: { name: string }) => name === "bills");
+  bills.columns.splice(2, 0, "reviewed");
+  let isOfBills = false;
+  const changed = rest.map((line) => {
+    if (line === "\\.") {
+      const wasOfBills = isOfBills;
+      isOfBills = false;
+      if (wasOfBills) return line;
+    }
+    if (line.startsWith('{"table":')) {
+      const at = header.tables.findIndex(
+        ({ name }: { name: string }) => name === JSON.parse(line).table,
+      );
+      isOfBills = header.tables[at + 1]?.name === "bills";
+      return line;
+    }
+    return isOfBills ? line.split("\t").toSpliced(2, 0, "f").join("\t") : line;
+  });
+  const content = Buffer.from(`${[JSON.stringify(header), ...changed].join("\n")}\n`, "latin1");
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const rows = header.tables.reduce((sum: number, table: { rows: number }) => sum + table.rows, 0);
+  const end = `${JSON.stringify({ end: "bill-sync backup", rows, sha256 })}\n`;
+  const old = join(folder, "old-column.gz");
+  await writeFile(old, gzipSync(Buffer.concat([content, Buffer.from(end)])));
+  await using other = await emptyDatabase();
+  expect(await restore(other.url, old, signal)).toMatchObject({
+    leftOut: ["column bills.reviewed"],
+  });
+  const again = join(folder, "old-column-again.gz");
+  await backup(other.url, again);
+  expect(await digestsOf(again)).toEqual(await digestsOf(path));
+});
+
 test("a sync after an older backup was restored leaves exactly the ledger", async () => {
   let ago = 12 * dayMs;
   await using sandbox = await openSandbox({

@@ -258,6 +258,7 @@ async function jsonNames() {
   await run(env, ["reconcile", "--full"]);
   await run(env, ["breaks accept", "1", "--note", "known"], ["breaks reopen", "1"]);
   await query(url, damage);
+  await query(url, "create index of_others on bills (symbol)");
   const backup = join(folder, "backup");
   await run(
     env,

@@ -58,7 +58,7 @@ export async function migrate(databaseUrl: string, folder = migrationsFolder): P
   });
 }
 
-async function isCurrent(db: Database, migrations: readonly MigrationMeta[]): Promise<boolean> {
+async function isCurrent(db: Queryable, migrations: readonly MigrationMeta[]): Promise<boolean> {
   if (!(await exists(db, journalName))) return false;
   const pending = await pendingMigrations(db, migrations);
   return pending.length === 0 && areViewsCurrent(db, readViews());
@@ -98,7 +98,7 @@ const countedMigrations = (count: number): string =>
  * How far a database is migrated. Changes nothing.
  * @throws DatabaseError where it is newer than the program, or half migrated.
  */
-export async function migrationState(db: Database): Promise<MigrationState> {
+export async function migrationState(db: Queryable): Promise<MigrationState> {
   return withDatabaseErrors(async () => {
     const migrations = readMigrationFiles({ migrationsFolder });
     const pending = (await pendingMigrations(db, migrations)).length;

@@ -39,8 +39,10 @@ export const BackupHeader = z.object({
   takenAt: z.iso.datetime(),
   /** The migrations that the tables had, each by its time in the journal. */
   migrations: z.array(count).nonempty(),
+  /** What others added to the program's schema, which is not in the file. */
+  leftOut: z.array(z.string()).default([]),
   /** In the order in which their rows follow. */
-  tables: z.array(z.object({ name, columns: z.array(name).nonempty(), rows: count })),
+  tables: z.array(z.object({ name, columns: z.array(name).min(1), rows: count })),
 });
 export type BackupHeader = z.infer<typeof BackupHeader>;
 export type BackupTable = BackupHeader["tables"][number];

@@ -12,7 +12,7 @@ import { analyticsViews } from "../../core/postgres/schema/schema.ts";
 import { tables } from "../../core/postgres/schema/tables.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 import { readShortLedgers, shortText } from "../../core/store/bill-counts.ts";
-import { appliedMigrations } from "../../core/store/migrate.ts";
+import { appliedMigrations, migrationState } from "../../core/store/migrate.ts";
 import { DatabaseError, ReportableError } from "../../lib/errors.ts";
 import { hourMs } from "../../lib/time.ts";
 import { programVersion } from "../../lib/version.ts";
@@ -28,6 +28,8 @@ import {
   rowsIn,
   rowsOfAll,
 } from "./backup-file.ts";
+
+import { isOwnColumn, readLeftOut } from "./left-out.ts";
 
 /** How long writing one table to a file, or reading it from one, may take. */
 export const tableMaxMs = 6 * hourMs;
@@ -105,8 +107,19 @@ async function headerOf(tx: Transaction): Promise<BackupHeader> {
     postgres: server.postgres,
     takenAt: server.taken_at,
     migrations: [first, ...others],
-    tables: await readTables(tx),
+    ...(await readOwn(tx)),
   };
+}
+
+/** The program's part of the database, and what others added to it. A database of an older version is kept as it is. */
+async function readOwn(tx: Transaction): Promise<Pick<BackupHeader, "leftOut" | "tables">> {
+  const kept = await readTables(tx);
+  if ((await migrationState(tx)).pending > 0) return { leftOut: [], tables: kept };
+  const own = kept.map(({ name, columns, rows }) => ({
+    ...{ name, rows },
+    columns: columns.filter((column) => isOwnColumn(name, column)),
+  }));
+  return { leftOut: [...(await readLeftOut(tx))], tables: own };
 }
 
 /** The kept tables with this database's columns: its schema may be older than the program. */

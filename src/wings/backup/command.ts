@@ -42,7 +42,10 @@ async function backupCommand(
   await output.commit();
   const { size } = await stat(path);
   return {
-    ...done(`wrote ${path}: ${contentOf(header)}, in ${formatCount(size)} bytes`),
+    ...done(
+      `wrote ${path}: ${contentOf(header)}, in ${formatCount(size)} bytes`,
+      ...leftOutLines(header.leftOut),
+    ),
     data: { file: path, bytes: size, ...factsOf(header) },
   };
 }
@@ -57,7 +60,7 @@ async function checkCommand(io: Io, path: string): Promise<Result> {
   const lack = shortText(short);
   const state = lack === undefined ? "is intact" : `is not whole, it has ${lack}`;
   return {
-    ...done(`${path} ${state}: ${contentOf(header)}`),
+    ...done(`${path} ${state}: ${contentOf(header)}`, ...leftOutLines(header.leftOut)),
     data: { ...factsOf(header), sha256 },
     exit: lack === undefined ? 0 : 1,
   };
@@ -68,6 +71,7 @@ async function restoreCommand(config: Config, io: Io, path: string): Promise<Res
   await using database = await openWritable(config, io);
   const restored = await restore(database.url.reveal(), path, io.signal);
   const { header, sha256, migrated, short } = restored;
+  const left = leftOutLines(restored.leftOut);
   const applied = migrated > 0 ? [`applied ${formatCounted(migrated, "migration")}`] : [];
   const lack = shortText(short);
   const kept =
@@ -78,15 +82,15 @@ async function restoreCommand(config: Config, io: Io, path: string): Promise<Res
             "the exchange still has",
         ];
   return {
-    ...done([`restored ${path}: ${contentOf(header)}`, ...applied, ...kept].join("\n")),
-    data: { ...factsOf(header), sha256, migrated },
+    ...done(`restored ${path}: ${contentOf(header)}`, ...left, ...applied, ...kept),
+    data: { ...factsOf(header), leftOut: restored.leftOut, sha256, migrated },
     exit: lack === undefined ? 0 : 1,
   };
 }
 
-const factsOf = ({ takenAt, program, postgres, tables }: BackupHeader) => ({
+const factsOf = ({ takenAt, program, postgres, tables, leftOut }: BackupHeader) => ({
   takenAt: jsonTime(epochMs(Date.parse(takenAt))),
-  ...{ program, postgres, rows: rowsOfAll(tables) },
+  ...{ program, postgres, rows: rowsOfAll(tables), leftOut },
   tables: tables.map(({ name, rows }) => ({ table: name, rows })),
 });
 
@@ -96,6 +100,16 @@ function contentOf({ takenAt, postgres, program, tables }: BackupHeader): string
   const all = `${formatCounted(rowsOfAll(tables), "row")} of ${formatCounted(tables.length, "table")}`;
   const at = formatMinute(epochMs(Date.parse(takenAt)));
   return `${formatCounted(bills, "bill")}, ${all}, taken ${at} from PostgreSQL ${postgres} by bill-sync ${program}`;
+}
+
+const namedMax = 10;
+
+/** What others added, on one line. */
+function leftOutLines(leftOut: readonly string[]): readonly string[] {
+  if (leftOut.length === 0) return [];
+  const named = leftOut.slice(0, namedMax).join(", ");
+  const more = leftOut.length > namedMax ? ` and ${leftOut.length - namedMax} more` : "";
+  return [`left out, since others added it to the schema: ${named}${more}`];
 }
 
 const backupHelp = `
