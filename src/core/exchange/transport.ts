@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { Agent, type Dispatcher, request } from "undici";
 import { ExchangeError, errorCode, messageOf } from "../../lib/errors.ts";
 import { openFilesRemedy, saysOutOfFiles } from "../../lib/open-files.ts";
+import { attemptMaxMs, patiently } from "../../lib/patiently.ts";
 import { secondMs } from "../../lib/time.ts";
 
 export type HttpRequest = {
@@ -55,7 +56,7 @@ export function openTransport(
     // Over HTTP/2 undici resends requests that the server refused, or left unanswered at a GOAWAY: 40
     // requests arrived as 76. Over HTTP/1.1, one at a time on each connection, it resends nothing.
     allowH2: false,
-    connect: { timeout: limits.connectMaxMs, rejectUnauthorized: true },
+    connect: { timeout: limits.connectMaxMs, rejectUnauthorized: true, ...patiently },
     // Set here, because undici ignores a localAddress inside `connect`.
     ...(localAddress !== undefined && { localAddress }),
     headersTimeout: limits.silenceMaxMs,
@@ -140,7 +141,9 @@ function reasonOf(error: unknown, limits: TransportLimits): string {
     case "UND_ERR_RES_EXCEEDED_MAX_SIZE":
       return `the body is larger than ${limits.bodyMaxBytes} bytes`;
     case "UND_ERR_CONNECT_TIMEOUT":
-      return `no connection was made within ${limits.connectMaxMs / secondMs} s`;
+      return error instanceof Error && error.cause instanceof AggregateError
+        ? `no connection was made, each address had ${attemptMaxMs / secondMs} s: ${shortened(error.cause)}`
+        : `no connection was made within ${limits.connectMaxMs / secondMs} s`;
     case "UND_ERR_HEADERS_TIMEOUT":
       return `no answer came within ${silent}`;
     case "UND_ERR_BODY_TIMEOUT":
@@ -148,9 +151,12 @@ function reasonOf(error: unknown, limits: TransportLimits): string {
     case "UND_ERR_SOCKET":
       return "the connection was closed before the answer was complete";
     default: {
-      // Node appends the local address even where it does not know it.
-      const message = messageOf(error).replace(" - Local (undefined:undefined)", "");
+      const message = shortened(error);
       return saysOutOfFiles(message) ? `${message}: ${openFilesRemedy}` : message;
     }
   }
 }
+
+/** Without the local address, which Node appends even where it does not know it. */
+const shortened = (error: unknown): string =>
+  messageOf(error).replaceAll(/ - Local \((?:undefined|:*|0\.0\.0\.0):(?:undefined|0)\)/g, "");

@@ -4,6 +4,7 @@ import { DrizzleQueryError } from "drizzle-orm/errors";
 import PQueue from "p-queue";
 import pg from "pg";
 import { DatabaseError, messageOf } from "../../lib/errors.ts";
+import { patientSocket } from "../../lib/patiently.ts";
 import { minuteMs, secondMs } from "../../lib/time.ts";
 
 /** How long a new connection may take. */
@@ -157,6 +158,7 @@ export function openPool(
     // transaction raises that limit, it raises this one for as long as it runs.
     query_timeout: statementMaxMs + connectMaxMs,
     application_name: "bill-sync",
+    stream: patientSocket,
     keepAlive: true,
     // The URL may override it. PGSSLNEGOTIATION=direct must not, since it rules out sslmode=disable.
     sslnegotiation: "postgres",
