@@ -1,5 +1,3 @@
-// Holds: Bounded
-
 import { spawn } from "node:child_process";
 import dns from "node:dns";
 import { once } from "node:events";
