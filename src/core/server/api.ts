@@ -1,21 +1,18 @@
 import { epochMs } from "../../lib/time.ts";
 import { successCode } from "../contract/envelope.ts";
 import { type Arrivals, countArrivals, type Statistics } from "./arrivals.ts";
-import { authenticate, carriesCredentials, namedCredential, refusedMode } from "./authenticate.ts";
+import {
+  authenticate,
+  carriesCredentials,
+  namedCredential,
+  refusedMode,
+  type SignedRequest,
+} from "./authenticate.ts";
 import { type Route, routes } from "./routes.ts";
 import { type Context, type Credentials, Refusal, type Source } from "./source.ts";
 
-/** A request as it arrived, whatever carried it. Query values are decoded. */
-export type ApiRequest = {
-  readonly method: string;
-  readonly path: string;
-  readonly query: Readonly<Record<string, string>>;
-  /** The text after the question mark. Default the query, percent-encoded. */
-  readonly sentQuery?: string;
-  /** Names in any case. */
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly clientAddress: string;
-};
+/** A request as it arrived, whatever carried it. Its headers have names in any case. */
+export type ApiRequest = SignedRequest & { readonly clientAddress: string };
 
 export type ApiAnswer = {
   readonly status: number;

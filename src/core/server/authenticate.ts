@@ -35,7 +35,7 @@ export function acceptedSignatures(
   );
 }
 
-/** A request as the server sees it, independent of the transport. Header names are lower case. */
+/** A request as the server sees it, independent of the transport. Query values are decoded, header names are lower case. */
 export type SignedRequest = {
   readonly method: string;
   readonly path: string;
