@@ -163,7 +163,7 @@ async function sync(at: LibraryContext, options: SyncOptions): Promise<SyncResul
     [Symbol.dispose]: () => undefined,
   };
   using stop = stopOn(options.signal);
-  const shared = { database, reporter, targets, trustKey, selection: selectionOf(options) };
+  const shared = { database, reporter, wings, targets, trustKey, selection: selectionOf(options) };
   return await runSync(config, { ...shared, signal: stop.signal, reconcile });
 }
 

@@ -69,6 +69,7 @@ export const wings: Wings = {
   queue: () => import("./wings/fleet/queue-status.ts"),
   metrics: () => import("./wings/serve/metrics-command.ts"),
   mirrorKeys: () => import("./wings/serve/mirror/mirror-keys.ts"),
+  recovery: () => import("./wings/recovery/recover.ts"),
   serve: () => import("./wings/serve/command.ts"),
 };
 

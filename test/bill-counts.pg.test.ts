@@ -8,7 +8,7 @@ import { recount } from "../src/core/store/bill-counts.ts";
 import { findDifferingDays } from "../src/core/store/differing-days.ts";
 import { mapType } from "../src/core/store/reference/stored-business-types.ts";
 import { upsertBills } from "../src/core/store/upsert-bills.ts";
-import type { Ledger } from "../src/core/words/nouns.ts";
+import type { Ledger } from "../src/core/words/ledger.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { openSandbox } from "../src/wings/sandbox/sandbox.ts";

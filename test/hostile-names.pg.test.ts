@@ -10,7 +10,7 @@ import { classicRows } from "../src/core/contract/bill.ts";
 import { readStoredBills } from "../src/core/store/bill-rows.ts";
 import { Leases } from "../src/core/store/lease/leases.ts";
 import { openStore } from "../src/core/store/ledger-store.ts";
-import type { Ledger } from "../src/core/words/nouns.ts";
+import type { Ledger } from "../src/core/words/ledger.ts";
 import { fileDatabase } from "./support/database.ts";
 import { minutes, origin, provenWhole } from "./support/held-store.ts";
 

@@ -46,13 +46,7 @@ const upward: readonly string[] = [
   "src/accounts/to-read.ts → src/wings/citus/citus.ts",
   "src/commands/breaks.ts → src/wings/citus/citus.ts",
   "src/commands/db.ts → src/wings/citus/citus.ts",
-  "src/commands/doctor.ts → src/wings/recovery/recovery.ts",
   "src/commands/stored.ts → src/wings/citus/citus.ts",
-  "src/commands/sync.ts → src/wings/recovery/recover.ts",
-  "src/commands/sync-result.ts → src/wings/recovery/recover.ts",
-  "src/core/store/ledger-store.ts → src/wings/recovery/recovery.ts",
-  "src/core/store/replay-rows.ts → src/wings/recovery/recovery.ts",
-  "src/core/sync/run.ts → src/wings/recovery/recover.ts",
   "src/wings/serve/command.ts → src/wings/citus/citus.ts",
   "src/wings/serve/route-group.ts → src/wings/citus/citus.ts",
 ];

@@ -14,7 +14,7 @@ import {
   subtract,
   union,
 } from "../src/core/words/intervals.ts";
-import type { KnownTime, Ledger, Walk } from "../src/core/words/nouns.ts";
+import type { KnownTime, Ledger, Walk } from "../src/core/words/ledger.ts";
 import { horizonAt, planLedger } from "../src/core/words/plan.ts";
 import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/lib/time.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";

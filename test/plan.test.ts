@@ -11,7 +11,7 @@ import {
   subtract,
   union,
 } from "../src/core/words/intervals.ts";
-import type { KnownTime, Walk } from "../src/core/words/nouns.ts";
+import type { KnownTime, Walk } from "../src/core/words/ledger.ts";
 import { horizonAt, planLedger, readTime, startSlackMs } from "../src/core/words/plan.ts";
 import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/lib/time.ts";
 

@@ -6,7 +6,6 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readFindings } from "../src/check/health/findings.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
-import { recoverFromOf } from "../src/commands/sync.ts";
 import { asPrinted } from "../src/core/contract/scalars.ts";
 import type { Answer } from "../src/core/server/api.ts";
 import { analyzeGrown } from "../src/core/store/analyze.ts";
@@ -219,8 +218,7 @@ test("a millisecond with more rows than an answer holds is named as unprovable, 
   expect(times?.recovered).toContain(`,"${first?.slice(0, -1)}`);
   expect(times?.recovered).toContain(`["${last?.slice(0, -1)}`);
   // Where it is no longer wanted, it is no longer called missing: RECOVER_FROM=none wants nothing of it.
-  const none = recoverFromOf({ recoverFrom: "none" }, epochMs(simulationStart));
-  Object.assign(run.options, { recoverFrom: none });
+  Object.assign(run.options, { recoverFrom: "none" });
   expect(isComplete(await run.sync())).toBe(true);
   expect(await partlyRecovered()).toEqual([]);
 });

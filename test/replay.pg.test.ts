@@ -1,3 +1,4 @@
+import { commitRecovered } from "../src/wings/recovery/recovery.ts";
 // A rejected row is stored once it can be read, and what was served last wins (served in many orders).
 
 import { createHash } from "node:crypto";
@@ -6,7 +7,8 @@ import { describe, expect, test } from "vitest";
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { replayRejected } from "../src/core/store/replay-rows.ts";
 import { upsertBills } from "../src/core/store/upsert-bills.ts";
-import type { Ledger, RejectedRow } from "../src/core/words/nouns.ts";
+import type { Ledger } from "../src/core/words/ledger.ts";
+import type { RejectedRow } from "../src/core/words/page.ts";
 import { LeaseLostError } from "../src/lib/errors.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -124,7 +126,8 @@ describe("a replay", () => {
         const fault = { path: "old", reason: "is not known to version 0.0" };
         return { received, text: JSON.stringify(received), fault };
       });
-      await store.commitRecovered({ ledger, window: undefined, bills: [], rejected });
+      const commit = { ledger, window: undefined, bills: [], rejected };
+      await store.write((tx) => commitRecovered(tx, commit));
       await inTransaction(tables.db, (tx) =>
         upsertBills(tx, [{ ledger, bills: [aBill({ billId: "7" })] }]),
       );

@@ -11,14 +11,10 @@ import {
   type TransactionOptions,
 } from "../src/core/postgres/connect.ts";
 import { readStoredBills } from "../src/core/store/bill-rows.ts";
-import { openStore, openVerifyStore } from "../src/core/store/ledger-store.ts";
-import type {
-  Ledger,
-  PageCommit,
-  PageCounts,
-  RejectedRow,
-  WalkEnd,
-} from "../src/core/words/nouns.ts";
+import { openStore } from "../src/core/store/ledger-store.ts";
+import { openVerifyStore } from "../src/core/store/verify-store.ts";
+import type { Ledger } from "../src/core/words/ledger.ts";
+import type { PageCommit, PageCounts, RejectedRow, WalkEnd } from "../src/core/words/page.ts";
 import { DatabaseError, DatabaseSilentError, LeaseLostError } from "../src/lib/errors.ts";
 import { epochMs, minuteMs } from "../src/lib/time.ts";
 import { accountTables } from "./simulation/tables.ts";

@@ -16,7 +16,7 @@ import type { ProductType } from "../src/core/contract/product-types.ts";
 import type { BillsProgress, LedgerReport } from "../src/core/sync/ledger-run.ts";
 import type { AccountReport } from "../src/core/sync/run.ts";
 import type { LoanToValueReport } from "../src/core/sync/sync-loan-to-value.ts";
-import type { LedgerPlan, Walk } from "../src/core/words/nouns.ts";
+import type { LedgerPlan, Walk } from "../src/core/words/ledger.ts";
 import {
   AccountHeldError,
   CursorError,

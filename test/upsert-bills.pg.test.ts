@@ -8,7 +8,7 @@ import { parseExactJson, sortedJson } from "../src/core/contract/json.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { readBillsByKey, readStoredBills } from "../src/core/store/bill-rows.ts";
 import { upsertBills } from "../src/core/store/upsert-bills.ts";
-import type { Ledger } from "../src/core/words/nouns.ts";
+import type { Ledger } from "../src/core/words/ledger.ts";
 import { epochMs } from "../src/lib/time.ts";
 import { aBill, aLedger, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -8,7 +8,8 @@ import { IdOrder, PageHabits, type Question } from "../src/core/sync/walk/answer
 import type { FetchedPage, PageRequest } from "../src/core/sync/walk/pages.ts";
 import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
 import { walkWindow } from "../src/core/sync/walk/walk.ts";
-import type { PageCommit, Walk } from "../src/core/words/nouns.ts";
+import type { Walk } from "../src/core/words/ledger.ts";
+import type { PageCommit } from "../src/core/words/page.ts";
 import { isAnew } from "../src/core/words/place.ts";
 import { ContradictionError } from "../src/lib/errors.ts";
 import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";

@@ -12,7 +12,7 @@ import {
   type StoredState,
 } from "../core/store/accounts/account-states.ts";
 import { modeOf } from "../core/words/account-state.ts";
-import type { Ledger } from "../core/words/nouns.ts";
+import type { Ledger } from "../core/words/ledger.ts";
 import { UsageError } from "../lib/errors.ts";
 import type { EpochMs } from "../lib/time.ts";
 import type { Account, Configured } from "./account.ts";

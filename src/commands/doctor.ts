@@ -43,8 +43,7 @@ import { secondMs } from "../lib/time.ts";
 import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, formatDuration } from "../output/output-format.ts";
 import { fields, type Result, table } from "../output/result.ts";
-import { readNotRecovered } from "../wings/recovery/recovery.ts";
-import { type Io, stopped } from "./io.ts";
+import { type Io, stopped, type Wings } from "./io.ts";
 import type { CommandDatabase } from "./open.ts";
 import { type OpenAccount, openAccount } from "./open-account.ts";
 import {
@@ -83,7 +82,7 @@ async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Pr
   const db = await migrated(database);
   if (config !== undefined) {
     const accounts = await accountsToTry(config, selection, db, report);
-    await checkExchange({ ...config, accounts }, db, report, io.signal);
+    await checkExchange({ ...config, accounts }, db, report, io);
   }
   const isWell = checks.every(({ status }) => status !== "FAIL");
   return {
@@ -293,7 +292,7 @@ async function checkExchange(
   /** A migrated database; undefined if it is not migrated or cannot be reached. */
   db: Database | undefined,
   report: Report,
-  signal: AbortSignal,
+  { signal, wings }: Pick<Io, "signal" | "wings">,
 ): Promise<void> {
   await using access = openExchangeAccess();
   const { client, clock: exchangeClock } = exchangeOf(config, {}, access);
@@ -313,7 +312,7 @@ async function checkExchange(
     }));
     if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
     const exchange = exchangeOf(config, account, access);
-    return checkAccount({ exchange, db, signal, users }, account);
+    return checkAccount({ exchange, db, signal, users, wings }, account);
   };
   for (const result of await readSideBySide(config.accounts, check)) result.map(report);
 }
@@ -348,6 +347,7 @@ type AccountDeps = {
   readonly db: Database | undefined;
   readonly users: Users;
   readonly signal: AbortSignal;
+  readonly wings: Pick<Wings, "recovery">;
 };
 
 /**
@@ -376,7 +376,7 @@ async function checkAccount(
   try {
     const opening = { ...deps, db, leases: new Leases(db) };
     await using opened = await openAccount(opening, account, exchange);
-    return [...(await checkKey(opened)), ...(await recoveryChecks(db, name))];
+    return [...(await checkKey(opened)), ...(await recoveryChecks(deps.wings, db, name))];
   } catch (error) {
     if (error instanceof AccountHeldError)
       return [warned(check, `its key was not tried, ${error.message}`)];
@@ -440,8 +440,13 @@ async function withLoanToValue(
 }
 
 /** What the last sync found of tax records that it did not believe. */
-async function recoveryChecks(db: Database, account: string): Promise<readonly Check[]> {
-  const notRecovered = await readNotRecovered(db, account);
+async function recoveryChecks(
+  wings: AccountDeps["wings"],
+  db: Database,
+  account: string,
+): Promise<readonly Check[]> {
+  const recovery = await wings.recovery?.();
+  const notRecovered = (await recovery?.readNotRecovered(db, account)) ?? [];
   const alike = Map.groupBy(notRecovered, ({ why }) => why);
   return [...alike].map(([why, ledgers]) => {
     const types = listed(ledgers.map(({ productType }) => productType));

@@ -23,7 +23,7 @@ import { isDemoProductType, isUnified, walletOf } from "../core/contract/product
 import { inSnapshot, type Transaction } from "../core/postgres/connect.ts";
 import { msOf } from "../core/postgres/values.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
-import type { Ledger } from "../core/words/nouns.ts";
+import type { Ledger } from "../core/words/ledger.ts";
 import { UsageError } from "../lib/errors.ts";
 import { printable, printableJson } from "../lib/printable.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../lib/time.ts";

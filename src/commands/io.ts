@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import type { Config } from "../accounts/config.ts";
 import type { Environment } from "../accounts/settings.ts";
+import type { ProductType } from "../core/contract/product-types.ts";
 import type { Queryable } from "../core/postgres/connect.ts";
+import type { RecoverBills } from "../core/sync/run.ts";
 import { asTyped } from "../lib/as-typed.ts";
 import {
   AccountHeldError,
@@ -55,6 +57,19 @@ export type Wings = {
       config: Config,
       names: { readonly from: string; readonly to: string },
     ): Promise<void>;
+  }>;
+  readonly recovery?: Wing<{
+    /** @param choices `onRecover` is called where older time is wanted; `onRecovered` with what is done of it, in parts. */
+    recoveryWith(choices: {
+      readonly recoverFrom: Config["recoverFrom"];
+      readonly onRecover: (productTypes: readonly ProductType[], wantedMs: number) => void;
+      readonly onRecovered: (ms: number) => void;
+    }): RecoverBills;
+    /** The ledgers of an account whose tax records are not believed. */
+    readNotRecovered(
+      db: Queryable,
+      account: string,
+    ): Promise<readonly { readonly productType: string; readonly why: string }[]>;
   }>;
   readonly serve?: Wing<{
     serveCommand(

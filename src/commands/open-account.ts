@@ -5,7 +5,7 @@ import type { Database } from "../core/postgres/connect.ts";
 import { AccountKey } from "../core/store/account-key.ts";
 import { checkLease, type Lease, recordUser, type Users } from "../core/store/lease/lease.ts";
 import type { Leases } from "../core/store/lease/leases.ts";
-import type { KeyAnswer } from "../core/words/nouns.ts";
+import type { KeyAnswer } from "../core/words/account-state.ts";
 import { horizonAt } from "../core/words/plan.ts";
 
 type OpenDeps = {

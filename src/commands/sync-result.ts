@@ -3,7 +3,7 @@ import type { Break } from "../check/reconcile/breaks.ts";
 import { taxRowsMax } from "../core/contract/tax-records.ts";
 import type { Outcome } from "../core/postgres/run-log.ts";
 import type { LedgerReport } from "../core/sync/ledger-run.ts";
-import { type AccountReport, isComplete } from "../core/sync/run.ts";
+import { type AccountReport, isComplete, type RecoverReport } from "../core/sync/run.ts";
 import type { ListReport } from "../core/sync/settings-lists.ts";
 import type { LoanToValueReport } from "../core/sync/sync-loan-to-value.ts";
 import { lengthMs } from "../core/words/intervals.ts";
@@ -33,7 +33,6 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import type { RecoverReport } from "../wings/recovery/recover.ts";
 import { breaksTable, isFault } from "./breaks.ts";
 import { exitOf, type RunExit, type RunFacts } from "./exit-code.ts";
 

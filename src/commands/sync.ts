@@ -37,11 +37,12 @@ import { replayRejected } from "../core/store/replay-rows.ts";
 import { nothingToRead } from "../core/sync/account-mode.ts";
 import { type AccountReport, syncAccount } from "../core/sync/run.ts";
 import { syncContracts, syncSymbols } from "../core/sync/settings-lists.ts";
-import type { KeyAnswer, LedgerPlan } from "../core/words/nouns.ts";
+import type { KeyAnswer } from "../core/words/account-state.ts";
+import type { LedgerPlan } from "../core/words/ledger.ts";
 import { planLedger } from "../core/words/plan.ts";
 import { DatabaseError, UsageError } from "../lib/errors.ts";
 import { didYouMean } from "../lib/nearest.ts";
-import { type EpochMs, epochMs } from "../lib/time.ts";
+import type { EpochMs } from "../lib/time.ts";
 import {
   formatCounted,
   formatInterval,
@@ -50,8 +51,7 @@ import {
   ledgerName,
 } from "../output/output-format.ts";
 import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
-import { recoverDefaultMs } from "../wings/recovery/recover.ts";
-import { type Io, note } from "./io.ts";
+import { type Io, note, type Wings } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";
 import { type CommandDatabase, openCommandDatabase } from "./open.ts";
 import { openAccount } from "./open-account.ts";
@@ -76,6 +76,7 @@ type Targets = ReadonlySet<Target>;
 type RunDeps = {
   readonly signal: AbortSignal;
   readonly reporter: Reporter;
+  readonly wings: Pick<Wings, "recovery">;
   readonly selection: Selection;
   readonly targets: Targets;
   /** Takes keys without proof that they belong to the accounts. Default not. */
@@ -91,14 +92,16 @@ type RunDeps = {
 export async function syncCommand(
   config: Config,
   io: Io,
-  choices: Omit<RunDeps, "reporter" | "signal">,
+  choices: Omit<RunDeps, "reporter" | "signal" | "wings">,
 ): Promise<Result> {
   const { signal, wings } = io;
   using reporter = openReporter(config.logLevel, io);
   await using database = await openCommandDatabase(config.database, {
     ...{ notify: reporter.notice, wings },
   });
-  return resultOfSync(await runSync(config, { ...choices, signal, database, reporter }));
+  return resultOfSync(
+    await runSync(config, { ...choices, ...{ signal, wings, database, reporter } }),
+  );
 }
 
 /** A whole sync. */
@@ -300,40 +303,36 @@ const failedReport = (account: string, error: unknown): AccountReport => ({
 });
 
 async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<AccountReport> {
-  const { config, signal, reporter, access, targets } = deps;
+  const { config, signal, reporter, access, targets, wings } = deps;
   const account = await Promise.try(withCredentials, configured).catch((error: unknown) => ({
     error,
   }));
   if ("error" in account) return failedReport(configured.name, account.error);
   const exchange = exchangeOf(config, account, access);
-  const recoverFrom = recoverFromOf(config, exchange.exchangeNow());
+  const recovery = targets.has("bills") ? await wings.recovery?.() : undefined;
   return syncAccount(
     {
       exchangeOf: () => exchange,
       takeLease: () => hold(deps, account, exchange),
       settleLagMs: config.settleLagMs,
-      recoverFrom: targets.has("bills") ? recoverFrom : undefined,
+      recover: recovery?.recoveryWith({
+        recoverFrom: config.recoverFrom,
+        onRecover(types, wantedMs) {
+          reporter.notice(
+            `${account.name}: older bills of ${types.join(", ")} come from tax records, at a request a second`,
+          );
+          reporter.step("recovered", { planned: wantedMs });
+        },
+        onRecovered: (ms) => reporter.step("recovered", { done: ms }),
+      }),
       sleep: access.clock.sleep,
       signal,
       onProgress: reporter.progress,
       onFailure: noticeFailure(reporter.notice, account.name),
-      onRecover(types, wantedMs) {
-        reporter.notice(
-          `${account.name}: older bills of ${types.join(", ")} come from tax records, at a request a second`,
-        );
-        reporter.step("recovered", { planned: wantedMs });
-      },
-      onRecovered: (ms) => reporter.step("recovered", { done: ms }),
     },
     account,
   );
 }
-
-/** The oldest time that is wanted of tax records. None is wanted from now on: a sync then forgets what it noted of them. */
-export const recoverFromOf = (
-  { recoverFrom }: Pick<Config, "recoverFrom">,
-  now: EpochMs,
-): EpochMs => (recoverFrom === "none" ? now : (recoverFrom ?? epochMs(now - recoverDefaultMs)));
 
 /** Opens the account and its tables. Once its key is taken, rejected rows are tried again. */
 async function hold(deps: SyncDeps, account: AccountWithCredentials, exchange: AccountExchange) {

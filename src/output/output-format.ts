@@ -1,5 +1,5 @@
 import { type Interval, lengthMs } from "../core/words/intervals.ts";
-import type { Ledger } from "../core/words/nouns.ts";
+import type { Ledger } from "../core/words/ledger.ts";
 import { printableLine } from "../lib/printable.ts";
 import { dayMs, type EpochMs, epochMs, hourMs, isoTime, minuteMs, secondMs } from "../lib/time.ts";
 

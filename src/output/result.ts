@@ -1,5 +1,5 @@
 import type { Interval } from "../core/words/intervals.ts";
-import type { Ledger } from "../core/words/nouns.ts";
+import type { Ledger } from "../core/words/ledger.ts";
 import { messageOf } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
 import { type EpochMs, epochMs } from "../lib/time.ts";

@@ -9,7 +9,7 @@ import type { Database } from "../../src/core/postgres/connect.ts";
 import { findDifferingDays } from "../../src/core/store/differing-days.ts";
 import type { LedgerReport } from "../../src/core/sync/ledger-run.ts";
 import { type AccountReport, isComplete } from "../../src/core/sync/run.ts";
-import type { LedgerPlan } from "../../src/core/words/nouns.ts";
+import type { LedgerPlan } from "../../src/core/words/ledger.ts";
 import { UsageError } from "../../src/lib/errors.ts";
 import { hourMs, retentionMs } from "../../src/lib/time.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";

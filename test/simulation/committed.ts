@@ -1,6 +1,7 @@
 import type { ProductType } from "../../src/core/contract/product-types.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
-import type { Ledger, LedgerPlan, PageCommit, ReadRows } from "../../src/core/words/nouns.ts";
+import type { Ledger, LedgerPlan } from "../../src/core/words/ledger.ts";
+import type { PageCommit, ReadRows } from "../../src/core/words/page.ts";
 import type { EpochMs } from "../../src/lib/time.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import { restatedMark, type SimulatedLedger } from "./ledger.ts";

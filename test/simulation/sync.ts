@@ -1,11 +1,13 @@
 import { AccountKey } from "../../src/core/store/account-key.ts";
 import { checkLease } from "../../src/core/store/lease/lease.ts";
 import { Leases } from "../../src/core/store/lease/leases.ts";
+import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts";
 import { openStore } from "../../src/core/store/ledger-store.ts";
 import { type AccountReport, syncAccount } from "../../src/core/sync/run.ts";
-import type { LeasedAccount, LedgerPlan, Store } from "../../src/core/words/nouns.ts";
+import type { LedgerPlan } from "../../src/core/words/ledger.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
 import { isoTime } from "../../src/lib/time.ts";
+import { recoveryWith } from "../../src/wings/recovery/recover.ts";
 import { checkAsked, checkCommitted, lookAtPlan } from "./checks.ts";
 import type { Write } from "./committed.ts";
 import type { Statements } from "./database.ts";
@@ -94,12 +96,13 @@ export function startRun(
       },
     };
   };
+  const recoverFrom = recoverFromOf(world.history);
   const sync = syncAccount(
     {
       exchangeOf: () => exchange,
       takeLease,
       settleLagMs,
-      recoverFrom: recoverFromOf(world.history),
+      recover: recoverFrom && recoveryWith({ recoverFrom }),
       sleep: clock.sleep,
       signal,
       onProgress: () => undefined,
@@ -173,9 +176,7 @@ function watched(
       note({ kind: "mode" }, () => store.endLedgersOfOtherMode(mode, at)),
     recordAvailability: (given) =>
       note({ kind: "availability" }, () => store.recordAvailability(given)),
-    recordTaxComparison: (...given) =>
-      note({ kind: "history" }, () => store.recordTaxComparison(...given)),
-    commitRecovered: (given) => note({ kind: "history" }, () => store.commitRecovered(given)),
+    write: (work) => note({ kind: "history" }, () => store.write(work)),
     commitBalances: (given) => note({ kind: "balances" }, () => store.commitBalances(given)),
     recordBalancesRefused: (at) =>
       note({ kind: "balances" }, () => store.recordBalancesRefused(at)),

@@ -1,6 +1,6 @@
 import { isUnified } from "../../src/core/contract/product-types.ts";
 import { type Interval, subtract } from "../../src/core/words/intervals.ts";
-import type { LedgerPlan } from "../../src/core/words/nouns.ts";
+import type { LedgerPlan } from "../../src/core/words/ledger.ts";
 import {
   type EpochMs,
   epochMs,

@@ -8,9 +8,11 @@ import {
 } from "../../src/check/verify/verify.ts";
 import type { ProductType } from "../../src/core/contract/product-types.ts";
 import { Leases } from "../../src/core/store/lease/leases.ts";
-import { openVerifyStore } from "../../src/core/store/ledger-store.ts";
+import type { VerifyStore } from "../../src/core/store/verify-store.ts";
+import { openVerifyStore } from "../../src/core/store/verify-store.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
-import type { Ledger, ReadRows, VerifyStore } from "../../src/core/words/nouns.ts";
+import type { Ledger } from "../../src/core/words/ledger.ts";
+import type { ReadRows } from "../../src/core/words/page.ts";
 import { dayMs, epochMs, retentionMs } from "../../src/lib/time.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import { versionOf, type WrittenBill } from "./committed.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { ExportedBill } from "../../src/books/export/exported-bill.ts";
 import { type Bill, noPosition } from "../../src/core/contract/bill.ts";
-import type { Ledger } from "../../src/core/words/nouns.ts";
+import type { Ledger } from "../../src/core/words/ledger.ts";
 import { epochMs } from "../../src/lib/time.ts";
 import { snowflake } from "../../src/wings/sandbox/entry.ts";
 

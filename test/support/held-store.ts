@@ -3,9 +3,11 @@ import { sql } from "drizzle-orm";
 import type { PoolClient } from "pg";
 import type { Database } from "../../src/core/postgres/connect.ts";
 import { readKnownTime } from "../../src/core/store/known-time.ts";
+import type { Store } from "../../src/core/store/ledger-store.ts";
 import { openStore } from "../../src/core/store/ledger-store.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
-import type { Ledger, PageCommit, Store } from "../../src/core/words/nouns.ts";
+import type { Ledger } from "../../src/core/words/ledger.ts";
+import type { PageCommit } from "../../src/core/words/page.ts";
 import { epochMs, minuteMs } from "../../src/lib/time.ts";
 import { aLedger } from "./bills.ts";
 

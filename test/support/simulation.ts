@@ -5,13 +5,16 @@ import { exchangeOf } from "../../src/core/exchange/session.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/core/postgres/connect.ts";
 import { readStoredBills } from "../../src/core/store/bill-rows.ts";
 import { Leases } from "../../src/core/store/lease/leases.ts";
-import { openStore, openVerifyStore } from "../../src/core/store/ledger-store.ts";
+import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts";
+import { openStore } from "../../src/core/store/ledger-store.ts";
+import type { VerifyStore } from "../../src/core/store/verify-store.ts";
+import { openVerifyStore } from "../../src/core/store/verify-store.ts";
 import { type AccountReport, syncAccount } from "../../src/core/sync/run.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
-import type { LeasedAccount, Store, VerifyStore } from "../../src/core/words/nouns.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
 import type { ExchangeError } from "../../src/lib/errors.ts";
 import { type EpochMs, epochMs, minuteMs } from "../../src/lib/time.ts";
+import { recoveryWith } from "../../src/wings/recovery/recover.ts";
 import { type Comparison, compareWithLedger } from "../../src/wings/sandbox/comparison.ts";
 import {
   createSandbox,
@@ -36,7 +39,7 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
   readonly readsAll?: boolean;
   readonly settleLagMs?: number;
   /** The oldest time that is wanted of tax records. Default none is read. */
-  readonly recoverFrom?: EpochMs;
+  readonly recoverFrom?: EpochMs | "none";
   /** Called with every failed request for something else than bills. */
   readonly onFailure?: (failure: ExchangeError) => void;
   /** Between the sync and the tables: makes a page fail, or watches. */
@@ -60,13 +63,13 @@ export function simulate(url: string, options: SimulationOptions) {
   const { clock } = time;
   let beganAt = epochMs(simulationStart);
 
-  const run = (signal: AbortSignal) =>
+  const run = (signal: AbortSignal, { recoverFrom } = options) =>
     syncAccount(
       {
         exchangeOf: () => exchangeIn(sandbox, time, account),
         takeLease: () => time.hold(() => hold(database.db, name, time, wrapStore)),
         settleLagMs,
-        recoverFrom: options.recoverFrom,
+        recover: recoverFrom && recoveryWith({ recoverFrom }),
         sleep: clock.sleep,
         signal,
         onProgress: () => undefined,

@@ -5,7 +5,7 @@ import type { ProductType } from "../../src/core/contract/product-types.ts";
 import { type Database, inTransaction, type Queryable } from "../../src/core/postgres/connect.ts";
 import { upsertBills } from "../../src/core/store/upsert-bills.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
-import type { Ledger } from "../../src/core/words/nouns.ts";
+import type { Ledger } from "../../src/core/words/ledger.ts";
 import { dayMs, epochMs, isoTime } from "../../src/lib/time.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import type { AccountBills } from "../../src/wings/sandbox/ledger.ts";

@@ -8,7 +8,7 @@ import { readAccountStates } from "../../core/store/accounts/account-states.ts";
 import { billTextColumns, contentList } from "../../core/store/bill-rows.ts";
 import { chainOrder, joinOrder } from "../../core/views/chain-order.ts";
 import { joinRules, walletMoves, walletOf } from "../../core/views/wallet-moves.ts";
-import type { Ledger } from "../../core/words/nouns.ts";
+import type { Ledger } from "../../core/words/ledger.ts";
 import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
 import {
   type BillPages,

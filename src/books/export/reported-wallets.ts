@@ -10,7 +10,7 @@ import { textArray } from "../../core/postgres/values.ts";
 import { readAccountStates, type StoredState } from "../../core/store/accounts/account-states.ts";
 import { accountsOf, readKnownTimes } from "../../core/store/known-time.ts";
 import { type Interval, intersect, interval } from "../../core/words/intervals.ts";
-import type { KnownTime, Ledger } from "../../core/words/nouns.ts";
+import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
 import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
 
 /** A wallet: it has one balance for each coin. */

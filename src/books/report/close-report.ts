@@ -2,7 +2,7 @@ import type { ComparedBalance } from "../../check/health/balances.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import type { Interval } from "../../core/words/intervals.ts";
-import type { Ledger } from "../../core/words/nouns.ts";
+import type { Ledger } from "../../core/words/ledger.ts";
 import type { Decimal } from "../../lib/decimal.ts";
 import type { EpochMs } from "../../lib/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";

@@ -20,7 +20,7 @@ import {
 import { isOpenRejection } from "../../core/store/rejected-bills.ts";
 import type { AccountState } from "../../core/words/account-state.ts";
 import { type Interval, interval, lengthMs } from "../../core/words/intervals.ts";
-import type { Ledger } from "../../core/words/nouns.ts";
+import type { Ledger } from "../../core/words/ledger.ts";
 import { horizonAt, startSlackMs } from "../../core/words/plan.ts";
 import { type EpochMs, retentionMs } from "../../lib/time.ts";
 import { type LoggedRun, readLastSync } from "./runs.ts";

@@ -6,7 +6,7 @@ import { isOneOf, msOf, onlyRow, timeFrom } from "../../core/postgres/values.ts"
 import { ledgerState } from "../../core/store/known-time.ts";
 import { isOpenRejection } from "../../core/store/rejected-bills.ts";
 import { accountFlags } from "../../core/views/ledgers.ts";
-import type { Ledger } from "../../core/words/nouns.ts";
+import type { Ledger } from "../../core/words/ledger.ts";
 import type { EpochMs } from "../../lib/time.ts";
 
 /**

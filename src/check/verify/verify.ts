@@ -1,24 +1,16 @@
 import { billsApiOf } from "../../core/contract/bills-api.ts";
 import type { RowFault } from "../../core/contract/json.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
+import type { DifferingBill, FieldChange, VerifyStore } from "../../core/store/verify-store.ts";
 import { probeAccount } from "../../core/sync/ledger-reader.ts";
+import type { LedgerStore } from "../../core/sync/ledger-run.ts";
 import { type BillsDeps, LedgerRun } from "../../core/sync/ledger-run.ts";
 import { readLedgers } from "../../core/sync/run.ts";
 import { PageHabits } from "../../core/sync/walk/answers.ts";
 import { isStray } from "../../core/sync/walk/pages.ts";
 import { type Interval, intersect, interval } from "../../core/words/intervals.ts";
-import type {
-  DifferingBill,
-  FieldChange,
-  KnownTime,
-  Ledger,
-  LedgerStore,
-  PageCommit,
-  PageCounts,
-  ReadRows,
-  RejectedRow,
-  VerifyStore,
-} from "../../core/words/nouns.ts";
+import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
+import type { PageCommit, PageCounts, ReadRows, RejectedRow } from "../../core/words/page.ts";
 import { horizonAt } from "../../core/words/plan.ts";
 import { ReportableError } from "../../lib/errors.ts";
 import { type EpochMs, epochMs, isoTime, secondMs } from "../../lib/time.ts";

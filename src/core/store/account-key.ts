@@ -14,7 +14,7 @@ import {
 import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { accountKeys, accountUsers, keySalt } from "../postgres/schema/accounts-schema.ts";
 import { onlyRow } from "../postgres/values.ts";
-import type { KeyAnswer } from "../words/nouns.ts";
+import type { KeyAnswer } from "../words/account-state.ts";
 import { forgetCoverage } from "./record-time.ts";
 
 /** An account's name here, and the API key that is to be used under it. */

@@ -8,7 +8,8 @@ import {
 } from "../postgres/connect.ts";
 import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { onlyRow, textArray, timeText } from "../postgres/values.ts";
-import type { Ledger, PageCounts } from "../words/nouns.ts";
+import type { Ledger } from "../words/ledger.ts";
+import type { PageCounts } from "../words/page.ts";
 import { allBillsOf, keyOf, storedLess, typeDaySums } from "./day-sums.ts";
 import { makeDays } from "./differing-days.ts";
 

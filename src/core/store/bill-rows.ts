@@ -7,7 +7,7 @@ import { asPrinted } from "../contract/scalars.ts";
 import type { Queryable } from "../postgres/connect.ts";
 import { bills } from "../postgres/schema/schema.ts";
 import { msOf, textArray, timeFrom, timeText } from "../postgres/values.ts";
-import type { Ledger } from "../words/nouns.ts";
+import type { Ledger } from "../words/ledger.ts";
 
 /** A bill of one account, and what it is stored with. */
 export type BillRow = { readonly productType: ProductType; readonly bill: BillText };

@@ -12,7 +12,7 @@ import {
   timeFrom,
 } from "../postgres/values.ts";
 import { accountFlags, isDemo } from "../views/ledgers.ts";
-import type { KnownTime, Ledger } from "../words/nouns.ts";
+import type { KnownTime, Ledger } from "../words/ledger.ts";
 import { isAnew } from "../words/place.ts";
 import { horizonAt, startSlackMs } from "../words/plan.ts";
 

@@ -4,7 +4,8 @@ import { type EpochMs, epochMs, hourMs, isoTime } from "../../lib/time.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { multirange, textArray } from "../postgres/values.ts";
 import type { Interval } from "../words/intervals.ts";
-import type { Ledger, LedgerPlan, PageCommit, Walk } from "../words/nouns.ts";
+import type { Ledger, LedgerPlan, Walk } from "../words/ledger.ts";
+import type { PageCommit } from "../words/page.ts";
 import { startSlackMs } from "../words/plan.ts";
 
 /*

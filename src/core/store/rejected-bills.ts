@@ -11,7 +11,8 @@ import {
 } from "../postgres/connect.ts";
 import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { isOneOf, textArray, timeText } from "../postgres/values.ts";
-import type { Ledger, PageCommit, RejectedRow } from "../words/nouns.ts";
+import type { Ledger } from "../words/ledger.ts";
+import type { PageCommit, RejectedRow } from "../words/page.ts";
 
 /**
  * Of rejected rows, those whose bill is neither accepted, stored by a replay, nor served since. The index

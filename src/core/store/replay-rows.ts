@@ -1,5 +1,4 @@
 import { sql } from "drizzle-orm";
-import { addMissing } from "../../wings/recovery/recovery.ts";
 import type { Bill, BillReading } from "../contract/bill.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
 import { parseExactJson, type RowFault } from "../contract/json.ts";
@@ -7,10 +6,10 @@ import { taxApiOf } from "../contract/tax-records.ts";
 import { type Database, inTransaction, type Transaction } from "../postgres/connect.ts";
 import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { textArray, timeText } from "../postgres/values.ts";
-import type { Ledger } from "../words/nouns.ts";
+import type { Ledger } from "../words/ledger.ts";
 import { readBillsByKey } from "./bill-rows.ts";
 import { checkLease, type LeaseInUse } from "./lease/lease.ts";
-import { upsertBills } from "./upsert-bills.ts";
+import { addMissing, upsertBills } from "./upsert-bills.ts";
 
 // Rows are small, and a failure loses the work on one batch.
 const batchRows = 500;

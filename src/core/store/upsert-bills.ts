@@ -1,12 +1,14 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import { DatabaseError } from "../../lib/errors.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
+import type { Bill } from "../contract/bill.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { bills } from "../postgres/schema/schema.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../postgres/values.ts";
-import type { PageCommit, PageCounts } from "../words/nouns.ts";
+import type { Ledger } from "../words/ledger.ts";
+import type { PageCommit, PageCounts } from "../words/page.ts";
 import { noteStored } from "./bill-counts.ts";
 import {
   type BillRow,
@@ -258,4 +260,20 @@ async function readUnmetTypes(
     where code = any(${textArray(codes)}::text[])`);
   const known = new Set(rows.map(({ code }) => code));
   return codes.filter((code) => !known.has(code));
+}
+
+/** Stores those bills of tax records of which no other content is stored. */
+export async function addMissing(
+  tx: Transaction,
+  ledger: Ledger,
+  bills: readonly Bill[],
+): Promise<BillCounts> {
+  const before = await lookUpBills(tx, [{ ledger, bills }]);
+  const stored = new Set(before.stored.map(({ bill }) => bill.billId));
+  const missing = bills.filter(({ billId }) => !stored.has(billId));
+  const pages = [{ ledger, bills: missing }];
+  const changes = changesOf(pages, { ...before, stored: [] });
+  await writeBills(tx, pages, changes, { ...before, stored: [] });
+  const [counts = { new: 0, unchanged: 0, restated: 0 }] = changes.counts;
+  return { ...counts, unchanged: bills.length - missing.length };
 }

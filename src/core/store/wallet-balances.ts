@@ -1,10 +1,17 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime, secondMs } from "../../lib/time.ts";
 import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
+import type { WalletBalance } from "../contract/wallet-balances.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { isOneOf, textArray, timeText } from "../postgres/values.ts";
 import { chainOrder, joinOrder } from "../views/chain-order.ts";
-import type { BalancesCommit } from "../words/nouns.ts";
+
+/** What a wallet held of each coin at the exchange's time `readAt`. */
+export type BalancesCommit = {
+  readonly wallet: string;
+  readonly readAt: EpochMs;
+  readonly balances: readonly WalletBalance[];
+};
 
 /**
  * Whether a balance is another one than its bills'. They are compared to the fewer decimals of the two, and to at least

@@ -2,7 +2,7 @@ import type PQueue from "p-queue";
 import { DatabaseSilentError, LeaseLostError } from "../../lib/errors.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { onlyRow } from "../postgres/values.ts";
-import type { PageCommit, PageCounts } from "../words/nouns.ts";
+import type { PageCommit, PageCounts } from "../words/page.ts";
 import { checkWalked, endWindows, moveCursors } from "./record-time.ts";
 import { hasCurrentRows, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";

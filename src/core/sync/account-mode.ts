@@ -12,7 +12,7 @@ import {
   modeOf,
   type Wanted,
 } from "../words/account-state.ts";
-import type { KnownTime, Ledger } from "../words/nouns.ts";
+import type { KnownTime, Ledger } from "../words/ledger.ts";
 import { planLedger, type ReadTime, readTime } from "../words/plan.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
 import { type LedgerReader, probeAccount } from "./ledger-reader.ts";

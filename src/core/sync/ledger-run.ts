@@ -5,22 +5,18 @@ import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../../lib/time.
 import { billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { Client } from "../exchange/client.ts";
+import type { LeasedAccount, Store } from "../store/ledger-store.ts";
 import { type Interval, lengthMs, subtract } from "../words/intervals.ts";
-import type {
-  KnownTime,
-  LeasedAccount,
-  Ledger,
-  LedgerPlan,
-  LedgerStore,
-  PageCommit,
-  PageCounts,
-  Walk,
-} from "../words/nouns.ts";
+import type { KnownTime, Ledger, LedgerPlan, Walk } from "../words/ledger.ts";
+import type { PageCommit, PageCounts } from "../words/page.ts";
 import { horizonAt, isNeverRead, planLedger, readTime } from "../words/plan.ts";
 import { LedgerReader } from "./ledger-reader.ts";
 import { isPlaced, type PageHabits } from "./walk/answers.ts";
 import { placesOf } from "./walk/pages.ts";
 import { type PageProgress, walkWindow } from "./walk/walk.ts";
+
+/** What reading a ledger needs of the store. */
+export type LedgerStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | "commitPage">;
 
 export type BillsDeps = {
   readonly client: Client;

@@ -1,20 +1,17 @@
 import PQueue from "p-queue";
 import { ExchangeError, isRefused, messageOf } from "../../lib/errors.ts";
 import type { EpochMs } from "../../lib/time.ts";
-import {
-  type RecoverDeps,
-  type RecoverReport,
-  recoverBills,
-} from "../../wings/recovery/recover.ts";
 import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
 import {
   loanToValue as classicLoanToValue,
   unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
 import { isSpotOrFunding, type ProductType } from "../contract/product-types.ts";
+import type { LeasedAccount } from "../store/ledger-store.ts";
 import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
-import { subtract } from "../words/intervals.ts";
-import type { LeasedAccount, Walk } from "../words/nouns.ts";
+import { type Interval, subtract } from "../words/intervals.ts";
+import type { Ledger, Walk } from "../words/ledger.ts";
+import type { PageCounts } from "../words/page.ts";
 import {
   assertSomethingToRead,
   type EndedLedger,
@@ -36,16 +33,39 @@ export type SyncAccount = Wanted & {
   readonly riskUnitIds?: readonly string[];
 };
 
-export type AccountSyncDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> &
-  Pick<RecoverDeps, "onRecover" | "onRecovered"> & {
-    readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
-    /** The oldest time that is wanted of tax records. Default none is read. */
-    readonly recoverFrom?: EpochMs | undefined;
-    /** Called with every failed request for loan-to-value, tax records or the account's mode. */
-    readonly onFailure: (failure: ExchangeError) => void;
-    /** @throws AccountHeldError where another run holds the account. */
-    readonly takeLease: (account: string) => Promise<LeasedAccount & AsyncDisposable>;
-  };
+export type AccountSyncDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
+  readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
+  /** Recovers the older time of ledgers whose bills were read. Default none is recovered. */
+  readonly recover?: RecoverBills | undefined;
+  /** Called with every failed request for loan-to-value, tax records or the account's mode. */
+  readonly onFailure: (failure: ExchangeError) => void;
+  /** @throws AccountHeldError where another run holds the account. */
+  readonly takeLease: (account: string) => Promise<LeasedAccount & AsyncDisposable>;
+};
+
+/** What the recovery of an account's older time is given. */
+export type RecoverDeps = HeldDeps &
+  Pick<BillsDeps, "client" | "signal"> &
+  Pick<AccountSyncDeps, "onFailure">;
+
+/** Recovers the older time of an account's ledgers from tax records. Never throws: failures are in the reports. */
+export type RecoverBills = (
+  deps: RecoverDeps,
+  account: string,
+  productTypes: readonly ProductType[],
+) => Promise<readonly RecoverReport[]>;
+
+/** What became of one ledger's older time. */
+export type RecoverReport = PageCounts & {
+  readonly ledger: Ledger;
+  readonly requests: number;
+  readonly recovered: readonly Interval[];
+  /** Milliseconds with as many rows as an answer holds: others may be missing. */
+  readonly partlyRecovered: readonly EpochMs[];
+  /** Why nothing was recovered that is wanted; undefined where it was. */
+  readonly notRecoveredReason: string | undefined;
+  readonly error: unknown;
+};
 
 export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   readonly account: string;
@@ -103,10 +123,9 @@ export async function syncAccount(
     report = { ...report, ...bills };
     const whole = bills.ledgers.filter((ledger) => ledger.error === undefined);
     await syncBalances(accountDeps, state, whole);
-    const { recoverFrom } = deps;
-    if (recoverFrom === undefined || whole.length === 0) return report;
+    if (deps.recover === undefined || whole.length === 0) return report;
     const productTypes = whole.map(({ ledger }) => ledger.productType);
-    const recovery = await recoverBills({ ...accountDeps, recoverFrom }, name, productTypes);
+    const recovery = await deps.recover(accountDeps, name, productTypes);
     return { ...report, ledgers: withoutRecovered(report.ledgers, recovery), recovery };
   } catch (error) {
     const stored = runs.map(({ done }) => done).filter(({ pages }) => pages > 0);

@@ -8,7 +8,12 @@ import type { Operation, Query } from "../contract/operation.ts";
 import type { ContractProductType } from "../contract/product-types.ts";
 import { readSymbol, symbolOf, symbols } from "../contract/symbols.ts";
 import type { Client } from "../exchange/client.ts";
-import type { CommitContracts, CommitSymbols, SettingsList, SymbolCounts } from "../words/nouns.ts";
+import type {
+  ContractList,
+  SettingsList,
+  SymbolCounts,
+  SymbolList,
+} from "../store/reference/stored-symbols.ts";
 
 // Spot pairs and futures contracts are both public lists of settings by symbol, which are read as a whole.
 
@@ -34,6 +39,9 @@ export type ListReport = {
   readonly error: unknown;
 };
 
+/** Stores a list. @throws ReportableError where it is too short to be complete. */
+type Commit<List> = (list: List) => Promise<SymbolCounts>;
+
 type SymbolRow = { readonly symbol: string };
 type ReadRow<Settings> = (
   row: unknown,
@@ -45,7 +53,7 @@ export async function syncList<Settings extends SymbolRow>(
   { client, signal, onFailure }: ListDeps,
   asked: { readonly operation: ListOperation; readonly query: Query },
   readRow: ReadRow<Settings>,
-  commit: (list: SettingsList<Settings>) => Promise<SymbolCounts>,
+  commit: Commit<SettingsList<Settings>>,
 ): Promise<ListReport> {
   let requests = 0;
   let broken: readonly BrokenRow[] = [];
@@ -106,7 +114,7 @@ const servedTwice: RowFault = {
   reason: "is served twice, with different settings",
 };
 
-export type SymbolsDeps = ListDeps & { readonly commitSymbols: CommitSymbols };
+export type SymbolsDeps = ListDeps & { readonly commitSymbols: Commit<SymbolList> };
 
 /** The result of syncing the spot pairs. */
 export type SymbolsReport = ListReport;
@@ -115,7 +123,7 @@ export type SymbolsReport = ListReport;
 export const syncSymbols = (deps: SymbolsDeps): Promise<SymbolsReport> =>
   syncList(deps, { operation: symbols, query: {} }, readSymbol, deps.commitSymbols);
 
-export type ContractsDeps = ListDeps & { readonly commitContracts: CommitContracts };
+export type ContractsDeps = ListDeps & { readonly commitContracts: Commit<ContractList> };
 
 /** The result of syncing one product type's contracts. */
 export type ContractsReport = ListReport & { readonly productType: ContractProductType };

@@ -9,7 +9,8 @@ import {
   readLoanToValue,
 } from "../contract/loan-to-value.ts";
 import type { Client } from "../exchange/client.ts";
-import type { LeasedAccount, LoanToValueChange } from "../words/nouns.ts";
+import type { LeasedAccount } from "../store/ledger-store.ts";
+import type { LoanToValueChange } from "../store/reference/stored-loan-to-value.ts";
 import { failureScope } from "./failure-scope.ts";
 
 export type LoanToValueDeps = {

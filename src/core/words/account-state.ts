@@ -1,4 +1,6 @@
+import type { ExchangeError } from "../../lib/errors.ts";
 import type { EpochMs } from "../../lib/time.ts";
+import type { KeyInfo } from "../contract/key-info.ts";
 import { isOfUnifiedAccount, type ProductType, productTypes } from "../contract/product-types.ts";
 
 /** The API that serves an account. Each of the exchange's two APIs refuses accounts of the other mode. */
@@ -40,4 +42,20 @@ export type Wanted = {
   readonly productTypes: readonly ProductType[];
   /** Whether all product types are read that the account has and its key can read. Default false. */
   readonly readsAll?: boolean;
+};
+
+/** The product types that were refused to a key, and those that were answered. */
+export type Availability = {
+  readonly refused: readonly { readonly productType: ProductType; readonly reason: string }[];
+  readonly answered: readonly ProductType[];
+  /** The exchange's time. */
+  readonly askedAt: EpochMs;
+};
+
+/** What the exchange told of an account and its key. */
+export type KeyAnswer = {
+  /** The error where it did not tell. */
+  readonly info: KeyInfo | ExchangeError;
+  /** The product types that are asked for. */
+  readonly productTypes: readonly ProductType[];
 };

@@ -1,7 +1,7 @@
 import { type EpochMs, epochMs, hourMs, retentionMs, secondMs } from "../../lib/time.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
 import { type Interval, intersect, interval, split, subtract } from "./intervals.ts";
-import type { KnownTime, Ledger, LedgerPlan, Walk } from "./nouns.ts";
+import type { KnownTime, Ledger, LedgerPlan, Walk } from "./ledger.ts";
 
 // The oldest time that is asked for stays this far inside the exchange's 90 days, because their edge moves
 // while a request is under way.

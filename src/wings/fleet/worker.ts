@@ -136,7 +136,9 @@ async function runTask(
     // The configuration is read anew, so that new accounts are found.
     const { config, selection } = selectedConfig(program, isAccount, which);
     const targets = new Set<Target>(isAccount ? ["bills", "ltv"] : ["spot-pairs", "contracts"]);
-    const { errors } = await session.run(config, { targets, selection, reporter, signal });
+    const { wings } = program.io;
+    const run = { targets, selection, reporter, wings, signal };
+    const { errors } = await session.run(config, run);
     return jobEndOf(errors);
   } catch (error) {
     return jobEndOf([error]);

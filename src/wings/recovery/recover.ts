@@ -2,7 +2,7 @@ import type { Bill } from "../../core/contract/bill.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { asPrinted } from "../../core/contract/scalars.ts";
 import { type TaxApi, taxApiOf } from "../../core/contract/tax-records.ts";
-import type { Client } from "../../core/exchange/client.ts";
+import type { RecoverBills, RecoverDeps, RecoverReport } from "../../core/sync/run.ts";
 import {
   type Interval,
   interval,
@@ -11,21 +11,25 @@ import {
   subtract,
   union,
 } from "../../core/words/intervals.ts";
-import type {
-  LeasedAccount,
-  Ledger,
-  Overlap,
-  OverlapBill,
-  PageCounts,
-  ReadRows,
-  RecoveryState,
-  RejectedRow,
-} from "../../core/words/nouns.ts";
+import type { Ledger } from "../../core/words/ledger.ts";
+import type { ReadRows, RejectedRow } from "../../core/words/page.ts";
 import { horizonAt, ledgerStart } from "../../core/words/plan.ts";
 import { withoutZeros } from "../../lib/decimal.ts";
 import { type ExchangeError, isRefused, messageOf } from "../../lib/errors.ts";
-import { dayMs, type EpochMs } from "../../lib/time.ts";
+import { dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
+import {
+  commitRecovered,
+  type Overlap,
+  type OverlapBill,
+  type RecoveryState,
+  readOverlap,
+  readRecoveryState,
+  recordTaxComparison,
+  type TaxComparison,
+} from "./recovery.ts";
 import { readTaxWindows } from "./tax-windows.ts";
+
+export { readNotRecovered } from "./recovery.ts";
 
 /*
  * Bills go back 90 days. Older time, and lost time, is recovered from tax records: the same amounts and fees, without
@@ -36,20 +40,15 @@ import { readTaxWindows } from "./tax-windows.ts";
 const quietMs = 2 * 365 * dayMs;
 
 /** How far back bills are wanted where no setting says otherwise. */
-export const recoverDefaultMs = 2 * 365 * dayMs;
+const recoverDefaultMs = 2 * 365 * dayMs;
 
 const overlapMs = 7 * dayMs;
 // A key without the right, and records that differ, are asked again after a day.
 const askAgainMs = dayMs;
 
-export type RecoverDeps = {
-  readonly client: Client;
-  readonly exchangeNow: () => EpochMs;
-  readonly held: LeasedAccount;
-  readonly signal: AbortSignal;
-  /** The oldest time that is wanted. */
-  readonly recoverFrom: EpochMs;
-  readonly onFailure: (failure: ExchangeError) => void;
+type Choices = {
+  /** The oldest time that is wanted. Default two years. */
+  readonly recoverFrom: EpochMs | "none" | undefined;
   /** Called where older time is wanted, which takes minutes, and with how much. */
   readonly onRecover?:
     | ((productTypes: readonly ProductType[], wantedMs: number) => void)
@@ -58,21 +57,23 @@ export type RecoverDeps = {
   readonly onRecovered?: ((ms: number) => void) | undefined;
 };
 
-/** What became of one ledger's older time. */
-export type RecoverReport = PageCounts & {
-  readonly ledger: Ledger;
-  readonly requests: number;
-  readonly recovered: readonly Interval[];
-  /** Milliseconds with as many rows as an answer holds: others may be missing. */
-  readonly partlyRecovered: readonly EpochMs[];
-  /** Why nothing was recovered that is wanted; undefined where it was. */
-  readonly notRecoveredReason: string | undefined;
-  readonly error: unknown;
-};
+type Deps = RecoverDeps & Choices & { readonly recoverFrom: EpochMs };
+
+/** The recovery of the older time of an account's ledgers, as a sync ends with it. */
+export const recoveryWith =
+  (choices: Choices): RecoverBills =>
+  (deps, account, productTypes) => {
+    const recoverFrom = oldestWanted(choices, deps.exchangeNow());
+    return recoverBills({ ...deps, ...choices, recoverFrom }, account, productTypes);
+  };
+
+/** None is wanted from now on: a sync then forgets what it noted of tax records. */
+const oldestWanted = ({ recoverFrom }: Choices, now: EpochMs): EpochMs =>
+  recoverFrom === "none" ? now : (recoverFrom ?? epochMs(now - recoverDefaultMs));
 
 /** Recovers the older time of an account's ledgers. Never throws: failures are in the reports. */
-export async function recoverBills(
-  deps: RecoverDeps,
+async function recoverBills(
+  deps: Deps,
   account: string,
   productTypes: readonly ProductType[],
 ): Promise<readonly RecoverReport[]> {
@@ -116,7 +117,7 @@ function olderTime(
 
 /** The recovery of one ledger. */
 class LedgerRecovery {
-  readonly #deps: RecoverDeps;
+  readonly #deps: Deps;
   readonly #api: TaxApi;
   readonly #ledger: Ledger;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
@@ -130,7 +131,7 @@ class LedgerRecovery {
   #isProven = false;
   #leftMs = 0;
 
-  constructor(deps: RecoverDeps, api: TaxApi, ledger: Ledger) {
+  constructor(deps: Deps, api: TaxApi, ledger: Ledger) {
     this.#deps = deps;
     this.#api = api;
     this.#ledger = ledger;
@@ -139,7 +140,7 @@ class LedgerRecovery {
   /** Finds out what is wanted. @returns whether anything is. */
   async prepare(): Promise<boolean> {
     const { store } = this.#deps.held;
-    const state = await store.recoveryState(this.#ledger);
+    const state = await store.read((db) => readRecoveryState(db, this.#ledger));
     this.#oldestBill = state.oldestBill;
     const { recoverFrom, exchangeNow } = this.#deps;
     this.#wanted = olderTime(state, this.#api, { recoverFrom, now: exchangeNow() });
@@ -149,9 +150,9 @@ class LedgerRecovery {
       this.#deps.exchangeNow() - comparison.at < askAgainMs;
     // Time that was recovered in part and is no longer wanted is forgotten.
     if (this.#wanted.length === 0 && comparison?.partlyRecovered !== undefined)
-      await store.recordTaxComparison(this.#ledger, { ...comparison, partlyRecovered: [] });
+      await this.#keep({ ...comparison, partlyRecovered: [] });
     if (this.#wanted.length === 0 || isNotRecovered) return false;
-    this.#overlap = await store.overlap(this.#ledger, overlapMs);
+    this.#overlap = await store.read((db) => readOverlap(db, this.#ledger, overlapMs));
     this.#leftMs = lengthMs(this.#wanted);
     return true;
   }
@@ -175,24 +176,25 @@ class LedgerRecovery {
 
   /** @param isProven whether the records of another ledger of the account were found equal to its bills. */
   async recover(isProven: boolean): Promise<RecoverReport> {
-    const { held, exchangeNow } = this.#deps;
+    const { exchangeNow } = this.#deps;
     try {
       const notRecoveredReason = await this.#notRecoveredReason(isProven);
       const compared = this.#overlap?.bills.length ?? 0;
       const evidence = { at: exchangeNow(), compared, notRecoveredReason };
-      await held.store.recordTaxComparison(this.#ledger, evidence);
+      await this.#keep(evidence);
       if (notRecoveredReason === undefined) await this.#descend();
       if (this.#partlyRecovered.length > 0)
-        await held.store.recordTaxComparison(this.#ledger, {
-          ...evidence,
-          partlyRecovered: this.#partlyRecovered,
-        });
+        await this.#keep({ ...evidence, partlyRecovered: this.#partlyRecovered });
       return this.#report({ notRecoveredReason });
     } catch (error) {
       return this.#report({ error });
     } finally {
       this.#pass(this.#leftMs);
     }
+  }
+
+  #keep(evidence: TaxComparison): Promise<void> {
+    return this.#deps.held.store.write((tx) => recordTaxComparison(tx, this.#ledger, evidence));
   }
 
   #pass(ms: number): void {
@@ -252,11 +254,9 @@ class LedgerRecovery {
     let oldest = Math.min(this.#oldestBill ?? Number.POSITIVE_INFINITY, horizonAt(exchangeNow()));
     const windows = this.#wanted.flatMap((span) => split(span, this.#api.windowMaxMs).toReversed());
     for await (const { window, rows, isWhole } of this.#parts(windows)) {
-      const counts = await held.store.commitRecovered({
-        ledger: this.#ledger,
-        window: isWhole ? window : undefined,
-        ...rows,
-      });
+      const proven = isWhole ? window : undefined;
+      const commit = { ledger: this.#ledger, window: proven, ...rows };
+      const counts = await held.store.write((tx) => commitRecovered(tx, commit));
       for (const name of ["new", "unchanged", "restated", "rejected"] as const)
         this.#counts[name] += counts[name];
       this.#pass(lengthMs([window]));

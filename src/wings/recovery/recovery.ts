@@ -5,16 +5,44 @@ import { msOf, onlyRow, timeFrom } from "../../core/postgres/values.ts";
 import { readKnownTime } from "../../core/store/known-time.ts";
 import { addRecovered } from "../../core/store/record-time.ts";
 import { rejectRows } from "../../core/store/rejected-bills.ts";
-import { changesOf, lookUpBills, writeBills } from "../../core/store/upsert-bills.ts";
-import type {
-  Ledger,
-  Overlap,
-  PageCounts,
-  RecoveredCommit,
-  RecoveryState,
-  TaxComparison,
-} from "../../core/words/nouns.ts";
+import { addMissing } from "../../core/store/upsert-bills.ts";
+import type { Interval } from "../../core/words/intervals.ts";
+import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
+import type { PageCounts, ReadRows } from "../../core/words/page.ts";
+import type { EpochMs } from "../../lib/time.ts";
 import { epochMs, isoTime } from "../../lib/time.ts";
+
+/** Stored bills, with which tax records of the same window are compared. */
+export type Overlap = { readonly window: Interval; readonly bills: readonly OverlapBill[] };
+
+export type OverlapBill = Pick<Bill, "billId" | "cTime" | "amount" | "fee">;
+
+/** What the recovery of a ledger's older time begins with. */
+export type RecoveryState = {
+  readonly known: KnownTime;
+  /** The time of the oldest stored bill. */
+  readonly oldestBill: EpochMs | undefined;
+  readonly comparison: TaxComparison | undefined;
+};
+
+/** The last comparison of tax records with stored bills. */
+export type TaxComparison = {
+  /** The exchange's time. */
+  readonly at: EpochMs;
+  /** How many bills were compared. */
+  readonly compared: number;
+  /** Why the records are not believed; absent where they are. */
+  readonly notRecoveredReason?: string | undefined;
+  /** Milliseconds of which the records have more rows than an answer shows, as the last recovery met them. */
+  readonly partlyRecovered?: readonly EpochMs[];
+};
+
+/** The rows of a window of tax records. They are committed with it as a whole or not at all. */
+export type RecoveredCommit = ReadRows & {
+  readonly ledger: Ledger;
+  /** The time that is now recovered; undefined where other rows of it may be missing. */
+  readonly window: Interval | undefined;
+};
 
 const isOfLedger = ({ account, productType }: Ledger) =>
   sql`account = ${account} and product_type = ${productType}`;
@@ -115,20 +143,4 @@ export async function commitRecovered(
   const count = await rejectRows(tx, ledger, rejected, "tax-records");
   if (window !== undefined) await addRecovered(tx, ledger, window);
   return { ...counts, rejected: count };
-}
-
-/** Stores those bills of tax records of which no other content is stored. */
-export async function addMissing(
-  tx: Transaction,
-  ledger: Ledger,
-  bills: readonly Bill[],
-): Promise<Omit<PageCounts, "rejected">> {
-  const before = await lookUpBills(tx, [{ ledger, bills }]);
-  const stored = new Set(before.stored.map(({ bill }) => bill.billId));
-  const missing = bills.filter(({ billId }) => !stored.has(billId));
-  const pages = [{ ledger, bills: missing }];
-  const changes = changesOf(pages, { ...before, stored: [] });
-  await writeBills(tx, pages, changes, { ...before, stored: [] });
-  const [counts = { new: 0, unchanged: 0, restated: 0 }] = changes.counts;
-  return { ...counts, unchanged: bills.length - missing.length };
 }

@@ -2,7 +2,7 @@ import type { Bill } from "../../core/contract/bill.ts";
 import { type TaxApi, taxRowsMax } from "../../core/contract/tax-records.ts";
 import type { Client } from "../../core/exchange/client.ts";
 import { type Interval, lengthMs, subtract } from "../../core/words/intervals.ts";
-import type { ReadRows, RejectedRow } from "../../core/words/nouns.ts";
+import type { ReadRows, RejectedRow } from "../../core/words/page.ts";
 import { ContradictionError, type ExchangeError } from "../../lib/errors.ts";
 import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
 

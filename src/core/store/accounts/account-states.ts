@@ -4,8 +4,8 @@ import { type ProductType, productTypes } from "../../contract/product-types.ts"
 import type { Queryable, Transaction } from "../../postgres/connect.ts";
 import { withDatabaseErrors } from "../../postgres/database-errors.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../../postgres/values.ts";
+import type { Availability } from "../../words/account-state.ts";
 import { type AccountMode, type AccountState, modeOf } from "../../words/account-state.ts";
-import type { Availability } from "../../words/nouns.ts";
 
 /** What the exchange told past runs about an account, and what its user decided. */
 export type StoredState = AccountState & {

@@ -6,7 +6,18 @@ import type { Extra } from "../../contract/row.ts";
 import type { Queryable, Transaction } from "../../postgres/connect.ts";
 import { ltvCollateral, ltvDebts, ltvSnapshots } from "../../postgres/schema/records-schema.ts";
 import { msOf, timeFrom } from "../../postgres/values.ts";
-import type { LoanToValueChange, LoanToValueCommit } from "../../words/nouns.ts";
+
+/** A risk unit's record at the exchange's time `readAt`. */
+export type LoanToValueCommit = {
+  readonly account: string;
+  /** The risk unit that was asked for; undefined for the account's own. */
+  readonly riskUnitId: string | undefined;
+  readonly readAt: EpochMs;
+  readonly record: LoanToValue;
+};
+
+/** How a record compares with earlier ones. `outdated`: it was not stored, since a newer one is stored already. */
+export type LoanToValueChange = "first" | "changed" | "unchanged" | "outdated";
 
 type RiskUnit = { readonly account: string; readonly unit: string };
 

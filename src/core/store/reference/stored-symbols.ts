@@ -2,9 +2,11 @@ import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import { ReportableError } from "../../../lib/errors.ts";
 import { type EpochMs, isoTime } from "../../../lib/time.ts";
+import type { ContractSettings } from "../../contract/contracts.ts";
 import { contractFields } from "../../contract/contracts.ts";
 import { sortedJson } from "../../contract/json.ts";
-import type { ClassicProductType } from "../../contract/product-types.ts";
+import type { ClassicProductType, ContractProductType } from "../../contract/product-types.ts";
+import type { SymbolSettings } from "../../contract/symbols.ts";
 import { symbolFields } from "../../contract/symbols.ts";
 import {
   type Database,
@@ -15,7 +17,34 @@ import {
 import { withDatabaseErrors } from "../../postgres/database-errors.ts";
 import * as schema from "../../postgres/schema/records-schema.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../postgres/values.ts";
-import type { ContractList, SettingsList, SymbolCounts, SymbolList } from "../../words/nouns.ts";
+
+/** The settings of all pairs, or of all contracts, at the exchange's time `readAt`. */
+export type SettingsList<Settings> = {
+  readonly readAt: EpochMs;
+  /** The settings, at most one for each symbol. */
+  readonly settings: readonly Settings[];
+  /** The symbols whose rows could not be read. Their stored settings stay as they are. */
+  readonly unread: readonly string[];
+  /** Whether symbols that are not listed are gone. False if a row's symbol could not be read. */
+  readonly isWhole: boolean;
+};
+
+export type SymbolList = SettingsList<SymbolSettings>;
+
+/** The list of one product type's contracts. */
+export type ContractList = SettingsList<ContractSettings> & {
+  readonly productType: ContractProductType;
+};
+
+export type SymbolCounts = {
+  readonly new: number;
+  readonly changed: number;
+  /** Symbols that are listed again after they were gone. */
+  readonly returned: number;
+  readonly gone: number;
+  /** False where nothing was stored, since another run has stored a newer list. */
+  readonly isStored: boolean;
+};
 
 /** A field's value as the text that its column is cast from. */
 function columnText(record: object, field: string, type: string): string | null {

@@ -6,7 +6,7 @@ import type { Bill } from "../../contract/bill.ts";
 import type { BillsApi } from "../../contract/bills-api.ts";
 import { compareIds } from "../../contract/compare-ids.ts";
 import type { Interval } from "../../words/intervals.ts";
-import type { ReadRows, RejectedRow } from "../../words/nouns.ts";
+import type { ReadRows, RejectedRow } from "../../words/page.ts";
 import { edgeMarginMs, horizonAt } from "../../words/plan.ts";
 import { isPlaced, lowestId, type PlacedRow, type Question, type RowPlace } from "./answers.ts";
 

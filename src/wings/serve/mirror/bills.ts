@@ -3,7 +3,7 @@ import { parseExactJson } from "../../../core/contract/json.ts";
 import { isOfUnifiedAccount, type ProductType } from "../../../core/contract/product-types.ts";
 import type { Execute } from "../../../core/postgres/connect.ts";
 import { Refusal } from "../../../core/server/source.ts";
-import type { Ledger } from "../../../core/words/nouns.ts";
+import type { Ledger } from "../../../core/words/ledger.ts";
 import { type EpochMs, epochMs } from "../../../lib/time.ts";
 import { JsonText, type Served } from "../send-envelope.ts";
 import type { Admitted } from "./access.ts";

@@ -15,7 +15,7 @@ import {
   subtract,
   union,
 } from "../../../core/words/intervals.ts";
-import type { Ledger } from "../../../core/words/nouns.ts";
+import type { Ledger } from "../../../core/words/ledger.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../../../lib/time.ts";
 import type { ServeDeps } from "../route-group.ts";
 import { ledgerVersion } from "./read-bill-page.ts";

@@ -4,7 +4,7 @@ import { isSpotOrFunding } from "../../../core/contract/product-types.ts";
 import type { Execute } from "../../../core/postgres/connect.ts";
 import { msOf, onlyRow, timeFrom } from "../../../core/postgres/values.ts";
 import { isOpenRejection } from "../../../core/store/rejected-bills.ts";
-import type { Ledger } from "../../../core/words/nouns.ts";
+import type { Ledger } from "../../../core/words/ledger.ts";
 import { type EpochMs, isoTime } from "../../../lib/time.ts";
 
 /** The parts of a wallet's type: see groupedType of src/core/contract/business-types.ts. */

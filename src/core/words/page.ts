@@ -1,0 +1,47 @@
+import type { EpochMs } from "../../lib/time.ts";
+import type { Bill } from "../contract/bill.ts";
+import type { RowFault } from "../contract/json.ts";
+import type { Interval } from "./intervals.ts";
+import type { Ledger } from "./ledger.ts";
+
+/** A row that broke the contract. */
+export type RejectedRow = {
+  readonly received: unknown;
+  /** The row as the answer has it, letter for letter. */
+  readonly text: string;
+  readonly fault: RowFault;
+};
+
+/** The rows of an answer: those that could be read, and those that broke the contract. */
+export type ReadRows = {
+  readonly bills: readonly Bill[];
+  readonly rejected: readonly RejectedRow[];
+};
+
+/** What a finished walk proves of its window. */
+export type WalkEnd = {
+  /** The time that is now proven complete; empty if all of it is still settling. */
+  readonly proven: readonly Interval[];
+  /** The time that became older than the horizon before it was read. */
+  readonly lost: readonly Interval[];
+};
+
+/** A page and everything that it changes. It is committed as a whole or not at all. */
+export type PageCommit = {
+  readonly ledger: Ledger;
+  readonly window: Interval;
+  readonly startedAt: EpochMs;
+  /** The window's place before the page: the `cursor` of the page before. */
+  readonly after: string | undefined;
+  readonly bills: readonly Bill[];
+  readonly rejected: readonly RejectedRow[];
+  /** The window's place after the page (see ResumePlace), or what its finished walk proved. */
+  readonly next: { readonly cursor: string | undefined } | { readonly end: WalkEnd };
+};
+
+export type PageCounts = {
+  readonly new: number;
+  readonly unchanged: number;
+  readonly restated: number;
+  readonly rejected: number;
+};
