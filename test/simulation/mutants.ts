@@ -119,6 +119,8 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "lease.assertHeld?.();\n      return result;": "return result;",
       "lease.assertHeld?.();\n              return writePages": "return writePages",
     },
+  },
+  "src/core/store/verify-store.ts": {
     "a repair that writes nothing": {
       "await writeBills(tx, pages, changesOf(pages, before), before);": "",
     },
@@ -127,6 +129,9 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
     },
   },
   "src/core/store/upsert-bills.ts": {
+    "a tax record stored over the bill that a page served": {
+      "bills.filter(({ billId }) => !stored.has(billId))": "bills",
+    },
     "restatements dropped": {
       "last !== undefined && isSame(last.bill, bill)": "last !== undefined",
     },
@@ -175,11 +180,6 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   "src/wings/recovery/recover.ts": {
     "tax records believed that differ from the bills": {
       "if (differing.length + rejected.length > 0) {": "if (this.#requests === 0) {",
-    },
-  },
-  "src/wings/recovery/recovery.ts": {
-    "a tax record stored over the bill that a page served": {
-      "bills.filter(({ billId }) => !stored.has(billId))": "bills",
     },
   },
   "src/wings/recovery/tax-windows.ts": {
