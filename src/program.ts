@@ -52,7 +52,7 @@ const entries: Readonly<Record<string, Entry>> = {
   ],
   types: ["list the categories of business types, or map one", () => import("./commands/types.ts")],
   db: [
-    "migrate, back up, restore or distribute the database",
+    "migrate, back up or restore the database",
     () => import("./commands/db.ts"),
     () => import("./wings/backup/command.ts"),
   ],

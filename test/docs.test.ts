@@ -11,7 +11,7 @@ import { generatedPart, promisesTable, referenceParts, withParts } from "./suppo
 
 // The pages are compared with the program, so that none of them names what does not exist.
 const textOf = (path: string): string => readFileSync(path, "utf8");
-const paths = [...globSync("*.md"), ...globSync("docs/*.md"), "test/README.md"].toSorted();
+const paths = [...globSync("*.md"), ...globSync("{docs,ops/*}/*.md"), "test/README.md"].toSorted();
 const pages = paths.map((path) => ({ path, text: textOf(path) }));
 
 const withoutBlocks = (text: string): string => text.replaceAll(/^```.*?^```/gms, "");

@@ -209,7 +209,7 @@ const walk = `
   export --format csv, export --format ccxt, report --month ${dayBefore(2).slice(0, 7)} --format text,
   report --month ${dayBefore(2).slice(0, 7)} --format html, doctor, types, types set gift bonus, types unset gift, mirror-keys,
   mirror-keys add bot, mirror-keys list, mirror-keys remove bot, db url, db migrate, db backup ledger.gz --force, db restore ledger.gz, db,
-  db distribute --dry-run, serve --port 0, worker --every 1h, sandbox, demo, accounts, accounts list,
+  serve --port 0, worker --every 1h, sandbox, demo, accounts, accounts list,
   accounts retire another, accounts retire --undo another, accounts rename another other`
   .trim()
   .split(/,\s+/)

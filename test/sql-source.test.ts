@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from "node:fs";
-import { getTableColumns, getTableName, is } from "drizzle-orm";
+import { getTableColumns, is } from "drizzle-orm";
 import { PgTable } from "drizzle-orm/pg-core";
 import { expect, test } from "vitest";
 import { tables } from "../src/core/postgres/schema/tables.ts";
-import { placements } from "../src/wings/citus/citus.ts";
+import { dividedTables } from "./support/divided-tables.ts";
 
 const sources = globSync("src/**/*.ts").map((path) => ({ path, text: readFileSync(path, "utf8") }));
 
@@ -34,7 +34,7 @@ test("a text is put into a statement as it stands only where it is this program'
   // Each use was reviewed: columns, constants, migrations and views. A new one is reviewed, and then
   // counted.
   expect(countedByRoom(/\bsql\s*\.\s*(?:raw|identifier)\(/g)).toEqual({
-    ...{ accounts: 1, books: 4, check: 7, commands: 1, core: 59, output: 1, wings: 4 },
+    ...{ accounts: 1, books: 4, check: 7, commands: 1, core: 59, output: 1, wings: 3 },
   });
 });
 
@@ -75,7 +75,7 @@ const volatile =
 test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distributed Postgres refuses", () => {
   const writing = /\b(?:update\s+[\w${}(). ]+?(?:\s+as\s+\w+)?\s+set|do update|returning)\b/i;
   const writers = templates.filter(({ text }) => writing.test(text) && text.match(volatile));
-  // The leases' tables stay on the coordinator: see docs/many-accounts.md.
+  // The leases' tables stay on the coordinator: see ops/citus.
   expect([...new Set(writers.map(({ path }) => path))].toSorted()).toEqual([
     "src/core/store/lease/lease.ts",
   ]);
@@ -108,11 +108,8 @@ const inParentheses = (text: string, opening: RegExp): readonly string[] =>
   });
 
 test("distributed tables are asked for nothing that distributed Postgres refuses, as far as the text tells", () => {
-  const distributed = Object.entries(tables)
-    .filter(([name]) => placements[name as keyof typeof tables] === "account")
-    .map(([, table]) => getTableName(table));
-  const reading = new RegExp(`\\b(?:from|join) (?:${distributed.join("|")})\\b`);
-  // A lateral subquery names the account as a constant. The one that does not is not used where there are nodes.
+  const reading = new RegExp(`\\b(?:from|join) (?:${dividedTables.join("|")})\\b`);
+  // A lateral subquery names the account as a constant.
   const laterals = sources.flatMap(({ path, text }) =>
     inParentheses(text, /\blateral \(/g)
       .filter((subquery) => reading.test(subquery) && !subquery.includes("account = ${"))
@@ -121,7 +118,7 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   expect(laterals).toEqual([]);
   // Of API keys, which are on the coordinator.
   expect(counted(/\bset account =/g)).toEqual({ "src/accounts/rename-account.ts": 1 });
-  // The run log is on the coordinator; the coins' names are read otherwise where there are nodes.
+  // The run log is on the coordinator.
   expect(counted(/\bwith recursive\b/g)).toEqual({
     "src/wings/serve/registry.ts": 1,
   });

@@ -16,9 +16,7 @@ import { scratch } from "./support/scratch.ts";
 
 const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
 
-/** The wings that other rooms still import. */
-const bound: readonly string[] = ["citus"];
-const wings = readdirSync("src/wings").filter((wing) => !bound.includes(wing));
+const wings = readdirSync("src/wings");
 
 /** The lines that name a wing go, and a command of which nothing but the description is left. */
 const without = (wing: string, program: string): string =>

@@ -13,7 +13,6 @@ import { Leases, type TakeOptions } from "../core/store/lease/leases.ts";
 import { UsageError } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
 import { hourMs } from "../lib/time.ts";
-import { distributedTables } from "../wings/citus/citus.ts";
 
 // Renaming rewrites every row of the account, which may be millions.
 const statementMaxMs = hourMs;
@@ -57,11 +56,14 @@ const namedTables: readonly PgTable[] = (() => {
 type Names = { readonly from: string; readonly to: string };
 
 /**
- * In distributed tables by two statements: an update of the column by which rows are divided is refused.
- * Elsewhere by one, because the key of API keys does not contain the account.
+ * By two statements where the account is a part of the key: such tables may be distributed by account, and
+ * a distributed table refuses an update of that column. Elsewhere by one.
  */
 async function renameRows(tx: Transaction, table: PgTable, { from, to }: Names): Promise<void> {
-  if (!distributedTables.has(table)) {
+  const isPartOfKey = getTableConfig(table).primaryKeys.some(({ columns }) =>
+    columns.some(({ name }) => name === "account"),
+  );
+  if (!isPartOfKey) {
     await tx.execute(sql`update ${table} set account = ${to} where account = ${from}`);
     return;
   }

@@ -73,18 +73,16 @@ export type Roster = {
  * Every ledger that is configured or stored, and what became of it: the only place that decides which
  * ledgers a command is of.
  * @param db undefined before the first migration.
- * @param among the accounts to read of those that are selected: without those that cannot be reached.
  * @throws UsageError for a selected name that none of them has.
  */
 export async function readRoster(
   db: Queryable | undefined,
   config: Configured,
   selection: Partial<Selection> = everyLedger,
-  among: readonly string[] | undefined = selection.accounts,
 ): Promise<Roster> {
-  const accounts = config.accounts.filter(({ name }) => among?.includes(name) ?? true);
-  const states = db ? await readAccountStates(db, among) : noStates;
-  const typed = selection.accounts?.filter((name) => among?.includes(name) ?? true);
+  const { accounts: typed } = selection;
+  const accounts = config.accounts.filter(({ name }) => typed?.includes(name) ?? true);
+  const states = db ? await readAccountStates(db, typed) : noStates;
   const names = new Set([...config.accountNames, ...states.accounts]);
   const unknown = typed?.find((name) => !names.has(name));
   if (unknown !== undefined) {
@@ -108,7 +106,7 @@ export async function readRoster(
     if (!isWanted && whole.every(({ isStored, productType }) => !isStored || productType !== type))
       throw new UsageError(`--product ${type} is neither configured nor stored`);
   }
-  const ledgers = whole.filter((ledger) => isSelected({ ...selection, accounts: typed }, ledger));
+  const ledgers = whole.filter((ledger) => isSelected(selection, ledger));
   return { ledgers, accounts, states };
 }
 
@@ -129,7 +127,7 @@ export type ReadRoster = (
 export const rosterReader =
   (config: Configured): ReadRoster =>
   async (db, accounts) =>
-    (await readRoster(db, config, everyLedger, accounts)).ledgers;
+    (await readRoster(db, config, { accounts })).ledgers;
 
 function ledgersOf(
   name: string,

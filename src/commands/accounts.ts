@@ -1,15 +1,14 @@
 import type { Config } from "../accounts/config.ts";
 import { retire, undoRetire } from "../accounts/decisions.ts";
 import { renameAccount } from "../accounts/rename-account.ts";
-import { everyLedger, listed, type RosterLedger, readRoster } from "../accounts/roster.ts";
+import { listed, type RosterLedger, readRoster } from "../accounts/roster.ts";
 import { accountName, productTypeOf } from "../accounts/settings.ts";
-import { readSelected } from "../accounts/to-read.ts";
 import { UsageError } from "../lib/errors.ts";
 import { ledgerName } from "../output/output-format.ts";
 import { type Columns, done, fields, type Result, table } from "../output/result.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
-import { openFilled, openMigrated, withUnreachable } from "./stored.ts";
+import { openFilled, openMigrated } from "./stored.ts";
 
 const columns: Columns<RosterLedger> = {
   ...fields<RosterLedger>("value", ["account", "productType"]),
@@ -30,10 +29,8 @@ const columns: Columns<RosterLedger> = {
 async function listAccounts(config: Config, io: Io): Promise<Result> {
   await using stored = await openFilled(config, io);
   const { db } = stored;
-  const { result: roster, unreachable } = await readSelected(db, config, everyLedger, (among) =>
-    readRoster(db, config, everyLedger, among),
-  );
-  return withUnreachable(done(table("ledgers", columns, listed(roster))), unreachable);
+  const roster = await readRoster(db, config);
+  return done(table("ledgers", columns, listed(roster)));
 }
 
 type RetireFlags = { readonly product?: string; readonly undo: boolean };

@@ -1,6 +1,5 @@
 import type { Config } from "../accounts/config.ts";
-import { everyLedger, type Selection, selectionOf } from "../accounts/roster.ts";
-import { reachableSelection } from "../accounts/to-read.ts";
+import { everyLedger, readRoster, type Selection, selectionOf } from "../accounts/roster.ts";
 import { discrepancyText, unitOf } from "../check/health/discrepancy.ts";
 import { readFindings } from "../check/health/findings.ts";
 import { headLines } from "../check/health/verdict.ts";
@@ -9,14 +8,12 @@ import { decideOnBreaks } from "../check/reconcile/record-breaks.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../core/store/rejected-bills.ts";
-import { DatabaseError, UsageError } from "../lib/errors.ts";
-import { unreachableLines } from "../output/account-remarks.ts";
+import { UsageError } from "../lib/errors.ts";
 import { formatCount, formatCounted, jsonInstant, ledgerName } from "../output/output-format.ts";
 import { type Columns, done, fields, type Result, type Table, table } from "../output/result.ts";
-import type { Unreachable } from "../wings/citus/citus.ts";
 import type { Io } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
-import { openFilled, openWritable, withUnreachable } from "./stored.ts";
+import { openFilled, openWritable } from "./stored.ts";
 
 /** A restated bill is a notice, and no fault of the ledger. */
 export const isFault = ({ kind }: Pick<Break, "kind">): boolean => kind !== "restatement";
@@ -97,10 +94,10 @@ async function listCommand(
   io: Io,
   { all: isAll, ...which }: ListFlags,
 ): Promise<Result> {
-  const typed = selectionOf(which);
+  const selection = selectionOf(which);
   await using stored = await openFilled(config, io);
   const { db } = stored;
-  const { selection, unreachable } = await reachableSelection(db, config, typed);
+  await readRoster(db, config, selection);
   const breaks = await readBreaks(db, selection, { isAll });
   const rejected = await listRejected(db, selection, { isAll });
   const isOpen =
@@ -114,7 +111,7 @@ async function listCommand(
     table("rejected", rejectedColumns(isAll), rejected, rejected.slice(0, rowsShownMax)),
     ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
   ];
-  return withUnreachable({ data: {}, parts, exit: isOpen ? 1 : 0 }, unreachable);
+  return { data: {}, parts, exit: isOpen ? 1 : 0 };
 }
 
 /** That nothing is open, if all was checked. */
@@ -178,20 +175,15 @@ async function decideCommand(
     );
   await using database = await openWritable(config, io);
   const { db } = database;
-  const { selection, unreachable } = await reachableSelection(db, config, everyLedger);
   const missing = areRows
-    ? await decideOnRejected(db, { digests, note, by }, selection)
-    : await decideOnBreaks(
-        db,
-        { breakIds, isAccept, note: note ?? null, by: by ?? null },
-        selection.accounts,
-      );
+    ? await decideOnRejected(db, { digests, note, by }, everyLedger)
+    : await decideOnBreaks(db, { breakIds, isAccept, note: note ?? null, by: by ?? null });
   if (missing.length > 0) {
     const state = isAccept ? "open" : "accepted";
     const names = missing.map((name) => (areRows ? name : `#${name}`)).join(" or ");
-    throw notNamed(
-      `there is no ${state} ${areRows ? "rejected row" : "break"} ${names}`,
-      unreachable,
+    throw new UsageError(
+      `there is no ${state} ${areRows ? "rejected row" : "break"} ${names}; nothing was changed. ` +
+        "bill-sync breaks list --all shows all",
     );
   }
   const what = areRows
@@ -200,15 +192,6 @@ async function decideCommand(
   const reason = isAccept ? `${by === undefined ? "" : ` by ${by}`}: ${note}` : "";
   return done(`${isAccept ? "accepted" : "reopened"} ${what}${reason}`);
 }
-
-/** The error where nothing was changed, since names are missing among the accounts that can be read. */
-const notNamed = (missing: string, unreachable: readonly Unreachable[]): Error =>
-  unreachable.length === 0
-    ? new UsageError(`${missing}; nothing was changed. bill-sync breaks list --all shows all`)
-    : new DatabaseError(
-        `${missing} in the accounts that can be read; nothing was changed; try it again once ` +
-          `the others can be read, too: ${unreachableLines(unreachable).join("; ")}`,
-      );
 
 // A longer list is a typing error: no ledger was seen with a thousand breaks to accept.
 const numbersMax = 10_000;

@@ -2,14 +2,6 @@ import type { Config } from "../accounts/config.ts";
 import { migrate } from "../core/store/migrate.ts";
 import { UsageError } from "../lib/errors.ts";
 import { done, type Result } from "../output/result.ts";
-import {
-  distributionSteps,
-  extensionMissing,
-  type Placement,
-  readDistribution,
-  type Step,
-  takeStep,
-} from "../wings/citus/citus.ts";
 import { type Io, note } from "./io.ts";
 import type { Define } from "./options.ts";
 import { migratedText, openMigrated, openWritable } from "./stored.ts";
@@ -60,45 +52,6 @@ function withoutPassword(address: string): string {
   return url.href;
 }
 
-/**
- * `db distribute`: puts all rows of an account on one node of a database that has the extension Citus.
- * Tables that are already distributed stay as they are.
- * @param isDryRun prints the statements and runs none. It needs no extension.
- */
-async function distributeCommand(config: Config, io: Io, isDryRun: boolean): Promise<Result> {
-  await using database = await openWritable(config, io);
-  const { db } = database;
-  const distribution = await readDistribution(db);
-  if (distribution === undefined && !isDryRun) throw extensionMissing();
-  const steps = distributionSteps(distribution ?? []);
-  if (isDryRun) return done(...steps.map(stepText));
-  await migrate(database.url.reveal());
-  const parts: string[] = [];
-  for (const step of steps) {
-    io.signal.throwIfAborted();
-    await takeStep(db, step);
-    const verb = step.statements.length === 0 ? "is" : "is now";
-    parts.push(`${step.table} ${verb} ${where[step.placement]}`);
-  }
-  return done(...parts);
-}
-
-const where: Readonly<Record<Placement, string>> = {
-  account: "on the nodes, by account",
-  everywhere: "on every node",
-  coordinator: "on the coordinator",
-};
-
-const stepText = ({ table, placement, statements }: Step): string =>
-  [
-    `-- public.${table} ${statements.length === 0 ? "is" : "goes"} ${where[placement]}`,
-    ...statements.map((statement) => `${statement};`),
-  ].join("\n");
-
-const distributeHelp = `
-Run it again after an update, which may bring new tables. Stop syncs and workers
-first: a table that holds rows is locked while they are sent.`;
-
 export const define: Define = (db, { io, config, runs }) => {
   db.command("migrate")
     .description("create or update the tables; sync does it too")
@@ -107,11 +60,4 @@ export const define: Define = (db, { io, config, runs }) => {
     .description("print the database's address and keep the embedded Postgres running until Ctrl-C")
     .option("--read-write", "an address that may also write, not only read", false)
     .action(runs((words: { readonly readWrite: boolean }) => urlCommand(config(), io, words)));
-  db.command("distribute")
-    .description("put each account's rows on one node of a database that has Citus")
-    .option("--dry-run", "print the statements without running them", false)
-    .addHelpText("after", distributeHelp)
-    .action(
-      runs(({ dryRun }: { readonly dryRun: boolean }) => distributeCommand(config(), io, dryRun)),
-    );
 };

@@ -40,7 +40,6 @@ import {
 } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
 import { secondMs } from "../lib/time.ts";
-import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCount, formatCounted, formatDuration } from "../output/output-format.ts";
 import { fields, type Result, table } from "../output/result.ts";
 import { type Io, stopped, type Wings } from "./io.ts";
@@ -263,8 +262,7 @@ export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: numbe
 const inMebibytes = (bytes: number): string => `${formatCount(Math.floor(bytes / mebibyte))} MiB`;
 
 /**
- * The accounts whose keys to try, without those whose rows cannot be read. No sync reads what is retired,
- * and its key may be gone.
+ * The accounts whose keys to try. No sync reads what is retired, and its key may be gone.
  */
 async function accountsToTry(
   config: Config,
@@ -273,10 +271,7 @@ async function accountsToTry(
   report: Report,
 ): Promise<readonly Account[]> {
   try {
-    const { accounts, notSynced, unreachable } = await accountsToRead(db, config, selection);
-    const remedy = "see to that node; until then nothing below speaks of these accounts";
-    for (const result of unreachableLines(unreachable))
-      report({ status: "FAIL", name: "rows", result, remedy });
+    const { accounts, notSynced } = await accountsToRead(db, config, selection);
     for (const result of notSynced) report(ok("accounts", result));
     return accounts;
   } catch (error) {

@@ -7,7 +7,6 @@ import {
   readRoster,
   selectionOf,
 } from "../accounts/roster.ts";
-import { refuseUnreachable } from "../accounts/to-read.ts";
 import { readOpenings } from "../books/export/chains.ts";
 import type { BillPages } from "../books/export/exported-bill.ts";
 import { type FormatName, formatNames, formatOf } from "../books/export/formats.ts";
@@ -59,7 +58,6 @@ export async function exportCommand(
   const say = (message: string) => note(io, message);
   await using stored = await openFilled(config, io);
   const { db } = stored;
-  await refuseUnreachable(db, config, options);
   await inSnapshot(db, async (tx) => {
     const plan = await planExport(tx, config, options);
     for (const line of plan.said) say(line);

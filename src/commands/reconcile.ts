@@ -1,6 +1,12 @@
 import type { Config } from "../accounts/config.ts";
-import { everyLedger, rosterReader, type Selection, selectionOf } from "../accounts/roster.ts";
-import { accountsToRead, reachableSelection } from "../accounts/to-read.ts";
+import {
+  everyLedger,
+  readRoster,
+  rosterReader,
+  type Selection,
+  selectionOf,
+} from "../accounts/roster.ts";
+import { accountsToRead } from "../accounts/to-read.ts";
 import { readFindings } from "../check/health/findings.ts";
 import type { Kind } from "../check/health/kinds.ts";
 import { usualLimits } from "../check/health/select.ts";
@@ -28,7 +34,7 @@ import { breaksTable, isFault } from "./breaks.ts";
 import { type Io, note } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
-import { openFilled, withUnreachable } from "./stored.ts";
+import { openFilled } from "./stored.ts";
 import { compareAccounts, leftLines, recountText, remarksOf, repairedOf } from "./verify.ts";
 
 type ReconcileOptions = {
@@ -46,7 +52,8 @@ export async function reconcileCommand(
 ): Promise<Result> {
   await using stored = await openFilled(config, io, { statementMaxMs });
   const { db } = stored;
-  const { selection, unreachable } = await reachableSelection(db, config, selectionOf(options));
+  const selection = selectionOf(options);
+  await readRoster(db, config, selection);
   const notice = (message: string) => note(io, message);
   const repairSpans = (spans: readonly BrokenSpan[]) => repair(config, io, db, spans);
   const run = async () => {
@@ -54,10 +61,7 @@ export async function reconcileCommand(
     const checked = await check(db, selection, options.full, repairs);
     const { isFull, chains, breaks } = checked;
     const accepted = await countAccepted(db, selection);
-    const errors = [
-      ...(io.signal.aborted ? [io.signal.reason] : []),
-      ...unreachable.map(({ error }) => error),
-    ];
+    const errors = io.signal.aborted ? [io.signal.reason] : [];
     // Whether all bills of all accounts were checked.
     const isOfAll = isFull && !selection.accounts && !selection.productTypes;
     const counts = { isFull, isOfAll, chains: chains.length, breaks: breaks.length };
@@ -66,8 +70,8 @@ export async function reconcileCommand(
   };
   const end = await loggedRun({ db, notice }, "reconcile", run);
   const next = end.breaks.length === 0 ? [] : await commandsThatClose(db, config, selection);
-  const result = resultOfReconcile(end, { accepted: end.accepted, unreachable, next });
-  return { ...withUnreachable(result, unreachable, "not checked: "), exit: end.exitCode };
+  const result = resultOfReconcile(end, { accepted: end.accepted, next });
+  return { ...result, exit: end.exitCode };
 }
 
 const kindsOfBreaks = new Set<Kind>(["broken", "lost", "unread", "left-unread", "restated"]);
@@ -139,7 +143,6 @@ const ruleColumns: Columns<RuleSummary> = {
 type End = {
   /** How many breaks are accepted of which something does not add up. */
   readonly accepted: number;
-  readonly unreachable: readonly unknown[];
   /** The commands that close the open breaks. */
   readonly next: readonly string[];
 };
@@ -147,7 +150,7 @@ type End = {
 /** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
 export function resultOfReconcile(
   { chains, rules, breaks, isFull, recounted, wrongDays }: Reconciliation,
-  { accepted, unreachable, next }: End,
+  { accepted, next }: End,
 ): Result {
   const odd = rules.filter(
     ({ category, businessType, moves, tested, fitting }) =>
@@ -157,9 +160,7 @@ export function resultOfReconcile(
     ...(rules.every((rule) => rule.isTestable) ? [] : ["what is untestable"]),
     ...(accepted === 0 ? [] : [formatCounted(accepted, "accepted break")]),
   ].join(" and ");
-  const whole =
-    `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}` +
-    `${unreachable.length === 0 ? "the ledger" : "what was checked"} adds up`;
+  const whole = `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}the ledger adds up`;
   const open = [`${formatCounted(breaks.length, "break")} open`, ...next].join("; ");
   return {
     data: { isFull, chains, rules, recounted, wrongDays },

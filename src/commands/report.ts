@@ -1,7 +1,6 @@
 import { Option } from "commander";
 import type { Config } from "../accounts/config.ts";
 import { readRoster, selectionOf } from "../accounts/roster.ts";
-import { refuseUnreachable } from "../accounts/to-read.ts";
 import { dayIn } from "../books/export/time-zone.ts";
 import type { ReportOptions } from "../books/report/close-report.ts";
 import { readCloseReport } from "../books/report/read-close.ts";
@@ -45,7 +44,6 @@ async function reportCommand(config: Config, io: Io, words: ReportFlags): Promis
   const selection = selectionOf(words);
   await using stored = await openFilled(config, io);
   const { db } = stored;
-  await refuseUnreachable(db, config, selection);
   const report = await inSnapshot(db, async (tx) => {
     const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
     const options = { ...time, zone, signedAt, allDigits, allRows };

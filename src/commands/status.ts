@@ -7,7 +7,6 @@ import {
   type Selection,
   selectionOf,
 } from "../accounts/roster.ts";
-import { readSelected } from "../accounts/to-read.ts";
 import { type ComparedBalance, readComparedBalances } from "../check/health/balances.ts";
 import {
   countFindings,
@@ -39,7 +38,6 @@ import {
   type HeadLine,
   headLines,
   neverSynced,
-  unreachableFindings,
   type Verdict,
   verdictOf,
 } from "../check/health/verdict.ts";
@@ -67,7 +65,7 @@ import {
 } from "../output/result.ts";
 import type { Io, QueueStatus, Wings } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
-import { nothingStored, openStored, withUnreachable } from "./stored.ts";
+import { nothingStored, openStored } from "./stored.ts";
 
 /** Nobody reads more ledgers than this: totals and the worst say more. */
 const shownMax = 100;
@@ -104,19 +102,13 @@ export async function status(
   options: StatusOptions,
 ): Promise<Result> {
   const { selection, check: isCheck } = options;
-  const { result, unreachable } = await readSelected(db, config, selection, (among) =>
-    db === undefined ? readNothing(config, selection) : readWhole(db, config, options, among),
-  );
-  const findings = [...unreachableFindings(unreachable), ...result.findings];
-  const verdict = verdictOf(findings, result.accepted);
-  return withUnreachable(
-    {
-      data: result.data,
-      parts: [...verdictParts(findings, verdict, result.now), ...result.parts],
-      exit: isCheck && findings.some(alarms) ? 1 : 0,
-    },
-    unreachable,
-  );
+  const { data, parts, findings, accepted, now } =
+    db === undefined ? await readNothing(config, selection) : await readWhole(db, config, options);
+  return {
+    data,
+    parts: [...verdictParts(findings, verdictOf(findings, accepted), now), ...parts],
+    exit: isCheck && findings.some(alarms) ? 1 : 0,
+  };
 }
 
 type StatusOfAccounts = Pick<Result, "data" | "parts"> & {
@@ -134,19 +126,17 @@ async function readNothing(config: Config, selection: Selection): Promise<Status
   };
 }
 
-/** The status of all that can be read, without the findings. */
+/** The status of what is stored. */
 async function readWhole(
   db: Database,
   config: Config,
-  { isJson, selection: typed, ledgersMax, wings }: StatusOptions,
-  among: readonly string[] | undefined,
+  { isJson, selection, ledgersMax, wings }: StatusOptions,
 ): Promise<StatusOfAccounts> {
-  const roster = await readRoster(db, config, typed, among);
-  const selection = { ...typed, accounts: among };
-  const now = await readExchangeTime(db, among);
+  const roster = await readRoster(db, config, selection);
+  const now = await readExchangeTime(db, selection.accounts);
   const scope = { ...selection, roster: roster.ledgers, now, limits: config.healthLimits };
   const findings = await readFindings(db, scope, { limit: isJson ? listedMax : findingsMax });
-  const limit = ledgersMax ?? (isJson || among !== undefined ? listedMax : shownMax);
+  const limit = ledgersMax ?? (isJson || selection.accounts !== undefined ? listedMax : shownMax);
   const count = await countLedgers(db, selection);
   const all = listed(roster);
   const isCut = Math.max(count, all.length) > limit;

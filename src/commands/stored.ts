@@ -4,10 +4,7 @@ import type { Config } from "../accounts/config.ts";
 import type { StatementLimit } from "../core/postgres/connections.ts";
 import { hasSchema, type Migrated, migrate } from "../core/store/migrate.ts";
 import { ReportableError } from "../lib/errors.ts";
-import { unreachableLines } from "../output/account-remarks.ts";
 import { formatCounted } from "../output/output-format.ts";
-import { type Columns, errorColumn, fields, type Result, table } from "../output/result.ts";
-import type { Unreachable } from "../wings/citus/citus.ts";
 import { type Io, note } from "./io.ts";
 import { type CommandDatabase, openCommandDatabase } from "./open.ts";
 
@@ -79,23 +76,3 @@ export function placeOf(url: string): string {
   const { host, pathname, searchParams } = new URL(url);
   return `${searchParams.get("host") ?? (host || "a local socket")}${pathname}`;
 }
-
-const unreachableColumns: Columns<Unreachable> = {
-  ...fields<Unreachable>("value", ["account"]),
-  error: errorColumn,
-};
-
-/** A result, with the accounts that were left out because their rows cannot be read: then it has failed. */
-export const withUnreachable = (
-  { data, parts, exit }: Result,
-  unreachable: readonly Unreachable[],
-  what = "",
-): Result => ({
-  data,
-  parts: [
-    ...parts,
-    table("unreachable", unreachableColumns, unreachable, []),
-    ...unreachableLines(unreachable).map((line) => `${what}${line}`),
-  ],
-  exit: unreachable.length === 0 ? exit : 1,
-});

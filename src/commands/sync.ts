@@ -1,7 +1,7 @@
 import { type Account, type AccountWithCredentials, withCredentials } from "../accounts/account.ts";
 import type { Config } from "../accounts/config.ts";
 import { readableTypes, type Selection, selectedAccounts } from "../accounts/roster.ts";
-import { type AccountsToRead, accountsToRead } from "../accounts/to-read.ts";
+import { accountsToRead } from "../accounts/to-read.ts";
 import { countRejected } from "../check/health/ledgers.ts";
 import { type Break, readBreaks } from "../check/reconcile/breaks.ts";
 import { reconcileAccount } from "../check/reconcile/reconcile.ts";
@@ -56,7 +56,7 @@ import { loggedRun } from "./logged-run.ts";
 import { type CommandDatabase, openCommandDatabase } from "./open.ts";
 import { openAccount } from "./open-account.ts";
 import { type Define, type LedgerFlags, reporting, selectedConfig } from "./options.ts";
-import { migratedText, openStored, withUnreachable } from "./stored.ts";
+import { migratedText, openStored } from "./stored.ts";
 import { noticeFailure, openReporter, type Reporter } from "./sync-reporter.ts";
 import {
   countsOf,
@@ -150,14 +150,13 @@ export async function openSyncSession(
       const shared = {
         ...{ db, access, leases, config, accounts },
         contractTypes: contractTypesOf(read.selected),
-        // A check may wait an hour for a statement: while a node is away, it is left to a later sync.
-        reconcile: reconcile && read.unreachable.length === 0,
+        reconcile,
       };
       return await loggedRun({ db, notice: reporter.warn }, "sync", async (runId) => {
         const names = accounts.map(({ name }) => name);
         const users = await readUsers(db, names);
-        const leftOut = isOfAccounts(targets) ? read : { notSynced: [], unreachable: [] };
-        return sync({ ...deps, ...shared, runId, users }, leftOut);
+        const notSynced = isOfAccounts(targets) ? read.notSynced : [];
+        return sync({ ...deps, ...shared, runId, users }, notSynced);
       });
     },
     /** The error after which no more requests are sent: the exchange banned this machine's address. */
@@ -206,19 +205,15 @@ type SyncDeps = RunDeps & {
  */
 async function sync(
   deps: SyncDeps,
-  { notSynced, unreachable }: Pick<AccountsToRead, "notSynced" | "unreachable">,
+  notSynced: readonly string[],
 ): Promise<SyncResult & { readonly counts: object }> {
   const { accounts, reporter, db, runId } = deps;
   const startedAt = performance.now();
   // Symbols and contracts begin first. If they fail, nothing waits for them.
-  const [lists, read] = await Promise.all([
+  const [lists, reports] = await Promise.all([
     syncLists(deps),
     readSideBySide(accounts, (account) => syncOneAccount(deps, account)),
   ]);
-  const reports = [
-    ...read,
-    ...unreachable.map(({ account, error }) => failedReport(account, error)),
-  ];
   const namesOf = (isNamed: (error: unknown) => boolean) =>
     reports.filter(({ error }) => isNamed(error)).map(({ account }) => account);
   const answered = namesOf((error) => !(error instanceof DatabaseError));
@@ -363,7 +358,7 @@ async function planCommand(
   await using stored = await openStored(config, io);
   const { db } = stored;
   const now = await exchangeTime(config, io.signal);
-  const { accounts: read, notSynced, unreachable } = await accountsToRead(db, config, selection);
+  const { accounts: read, notSynced } = await accountsToRead(db, config, selection);
   const accounts = forTargets(read, targets);
   const names = accounts.map(({ name }) => name);
   const states = db ? await readAccountStates(db, names) : noStates;
@@ -378,8 +373,7 @@ async function planCommand(
   const { settleLagMs } = config;
   const plans = ledgers.map((ledger) => planLedger(ledger, times.of(ledger), { now, settleLagMs }));
   const { data, parts } = planResult(plans);
-  const whole = { data: { exchangeTime: jsonTime(now), ...data }, parts, exit: 0 } as const;
-  return withUnreachable(whole, unreachable);
+  return { data: { exchangeTime: jsonTime(now), ...data }, parts, exit: 0 };
 }
 
 /** Every public answer carries the exchange's time, and the answer for one symbol is the smallest. */

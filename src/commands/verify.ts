@@ -117,7 +117,7 @@ export async function compareAccounts(
   deps: SpanDeps & Pick<AccountDeps, "counts">,
 ): Promise<Verification> {
   const { span, selection } = deps;
-  const { selected, unreachable } = await accountsToRead(db, config, selection);
+  const { selected } = await accountsToRead(db, config, selection);
   const names = selected.map(({ name }) => name);
   if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
@@ -125,8 +125,7 @@ export async function compareAccounts(
   const users = await readUsers(db, names);
   const accountDeps = { ...deps, db, leases: new Leases(db), config, access, users };
   const read = await readSideBySide(selected, (account) => verifyAccount(accountDeps, account));
-  const unread = unreachable.map((account) => ({ ...account, ...nothingRead }));
-  return verificationOf(span, [...read, ...unread]);
+  return verificationOf(span, read);
 }
 
 /**
@@ -144,8 +143,6 @@ function refuseUnserved({ to }: Interval, now: EpochMs): void {
       `--to ${isoTime(to)} is more than 90 days ago: the exchange serves nothing before ${isoTime(horizon)}`,
     );
 }
-
-const nothingRead = { ledgers: [], recounted: [] };
 
 type AccountDeps = SpanDeps & {
   readonly db: Database;

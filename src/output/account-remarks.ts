@@ -1,7 +1,7 @@
 import type { EndedLedger } from "../core/sync/account-mode.ts";
 import { type Ended, modeOf, type NotAvailable } from "../core/words/account-state.ts";
 import { printableLine } from "../lib/printable.ts";
-import { formatCount, formatLength, formatMinute, ledgerNames } from "./output-format.ts";
+import { formatLength, formatMinute, ledgerNames } from "./output-format.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.
 
@@ -35,19 +35,4 @@ export function notAvailableLines(
       `${printableLine(account)}: not available to its key: ` +
       `${types.map(({ productType }) => productType).join(", ")}: ${printableLine(reason)}`,
   );
-}
-
-/** How many accounts a person is shown for each reason. JSON has all. */
-const shownMax = 10;
-
-/** A line for each reason why accounts' rows cannot be read. */
-export function unreachableLines(
-  unreachable: readonly { readonly account: string; readonly error: Error }[],
-): readonly string[] {
-  const byReason = Map.groupBy(unreachable, ({ error }) => error.message);
-  return [...byReason].map(([message, accounts]) => {
-    const names = accounts.slice(0, shownMax).map(({ account }) => printableLine(account));
-    const more = accounts.length - shownMax;
-    return `${names.join(", ")}${more > 0 ? ` and ${formatCount(more)} more` : ""}: ${message}`;
-  });
 }

@@ -1,14 +1,16 @@
-import { getTableName } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { tables } from "../../src/core/postgres/schema/tables.ts";
 import { migrate } from "../../src/core/store/migrate.ts";
-import { placements } from "../../src/wings/citus/citus.ts";
 import { query } from "./query.ts";
 
-/** The tables that are distributed by account. */
-export const dividedTables: readonly string[] = Object.entries(placements)
-  .filter(([, placement]) => placement === "account")
-  .map(([name]) => getTableName(tables[name as keyof typeof tables]));
+/** The tables that can be distributed by account: it is a part of their key. */
+export const dividedTables: readonly string[] = Object.values(tables)
+  .map((table: PgTable) => getTableConfig(table))
+  .filter(({ primaryKeys }) =>
+    primaryKeys.some(({ columns }) => columns.some(({ name }) => name === "account")),
+  )
+  .map(({ name }) => name);
 
 const parts = 8;
 

@@ -1,18 +1,13 @@
 import type { Account } from "../../src/accounts/account.ts";
 import { type ReadRoster, rosterReader } from "../../src/accounts/roster.ts";
 import { usualLimits } from "../../src/check/health/select.ts";
-import type { ReadReachable } from "../../src/wings/citus/citus.ts";
 
 /** Reads the roster of a configuration that names these accounts. */
 export const rosterOfAccounts = (accounts: readonly Account[]): ReadRoster =>
   rosterReader({ accounts, accountNames: accounts.map(({ name }) => name), namesAccounts: true });
 
-/** What a server reads where nothing is said of the configuration, and no node may be down. */
+/** What a server reads where nothing is said of the configuration. */
 export const unconfigured = {
-  readReachable: (async (read) => ({
-    result: await read(undefined),
-    unreachable: [],
-  })) satisfies ReadReachable,
   readRoster: (async () => []) satisfies ReadRoster,
   limits: usualLimits,
 };

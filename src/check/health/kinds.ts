@@ -134,14 +134,6 @@ export const findingKinds = {
     remedy: doctor,
     isOfAccount: true,
   },
-  unreachable: {
-    severity: "critical",
-    meaning: "the database cannot read an account's rows: a node of Citus is down",
-    title: "An account cannot be read",
-    what: () => "cannot be read from the database",
-    remedy: doctor,
-    isOfAccount: true,
-  },
   unread: {
     severity: "warning",
     meaning: "time older than `HEALTH_MAX_AGE` that a run had planned to read, and did not",

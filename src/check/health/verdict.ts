@@ -157,12 +157,6 @@ export function acceptedParts({
   ];
 }
 
-/** The accounts whose rows cannot be read: no query finds them. */
-export const unreachableFindings = (
-  unreachable: readonly { readonly account: string }[],
-): readonly Finding[] =>
-  unreachable.map(({ account }) => ({ ...bare, kind: "unreachable", account }));
-
 const bare = {
   ...{
     account: "",

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
-import { type Assume, type SQL, sql } from "drizzle-orm";
+import type { Assume, SQL } from "drizzle-orm";
 import { drizzle, type NodePgDatabase } from "drizzle-orm/node-postgres";
 import { PgDialect } from "drizzle-orm/pg-core";
 import type pg from "pg";
@@ -241,24 +241,13 @@ export const readOnlyAtOnce =
     executeAtOnce(db, statement, { ...readOptions, keepsPlan });
 
 /**
- * Runs work that sees the database as of one moment, and cannot write. In a distributed database the
- * moments of two nodes may differ, but an account's rows are all on one.
+ * Runs work that sees the database as of one moment, and cannot write.
  */
 export const inSnapshot = <T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> =>
   inTransaction(
     db,
-    async (tx) => {
-      await useOneMoment(tx);
-      return work(tx);
-    },
+    work,
     // Long, because the reader of the output sets the pace, and may be a person with a pager, and because all
     // bills of a ledger may be read and sorted before the first one is answered.
     { isolation: readOnlyIsolation, idleMaxMs: hourMs, statementMaxMs: hourMs },
   );
-
-/**
- * Several connections to a node would each see a moment of its own: a window as read, say, and not yet
- * its bills. Where the database is not distributed, the setting means nothing.
- */
-export const useOneMoment = (tx: Transaction) =>
-  tx.execute(sql`set local citus.max_adaptive_executor_pool_size = 1`);

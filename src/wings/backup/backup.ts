@@ -1,12 +1,7 @@
 import { createHash } from "node:crypto";
 import { getTableName, sql } from "drizzle-orm";
 import { to as copyTo } from "pg-copy-streams";
-import {
-  type Database,
-  inTransaction,
-  type Transaction,
-  useOneMoment,
-} from "../../core/postgres/connect.ts";
+import { type Database, inTransaction, type Transaction } from "../../core/postgres/connect.ts";
 import { leases } from "../../core/postgres/schema/accounts-schema.ts";
 import { analyticsViews } from "../../core/postgres/schema/schema.ts";
 import { tables } from "../../core/postgres/schema/tables.ts";
@@ -60,7 +55,6 @@ export function backUp(
   return inTransaction(
     db,
     async (tx) => {
-      await useOneMoment(tx);
       await usePlainText(tx);
       const header = await headerOf(tx);
       await refuseShort(tx);

@@ -23,7 +23,6 @@ import {
   UsageError,
 } from "../../lib/errors.ts";
 import { minuteMs } from "../../lib/time.ts";
-import { unreachableLines } from "../../output/account-remarks.ts";
 import { formatCount, formatCounted } from "../../output/output-format.ts";
 import { done, type Result } from "../../output/result.ts";
 import { Queue } from "./queue.ts";
@@ -202,17 +201,16 @@ function egressOf(text: string): string {
  * @returns what to say of it.
  */
 export async function enqueueAccounts(db: Database, queue: Queue, config: Config): Promise<string> {
-  const { accounts, unreachable } = await accountsToRead(db, config, everyLedger);
+  const { accounts } = await accountsToRead(db, config, everyLedger);
   const users = await readUsers(db);
   const named = accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
   const tasks = await queuedTasks(db, named);
   const queued = await queue.enqueue(tasks);
   const rest = tasks.length - queued;
-  return [
+  return (
     `queued ${formatCount(queued)} of ${formatCounted(tasks.length, "job")}` +
-      (rest === 0 ? "" : `; ${formatCount(rest)} wait already, or are at work`),
-    ...unreachableLines(unreachable).map((line) => `not queued: ${line}`),
-  ].join("\n");
+    (rest === 0 ? "" : `; ${formatCount(rest)} wait already, or are at work`)
+  );
 }
 
 /** How long to wait after a round that could not be queued. */

@@ -1,6 +1,5 @@
 import type { Config } from "../../accounts/config.ts";
-import { everyLedger, rosterReader } from "../../accounts/roster.ts";
-import { readSelected } from "../../accounts/to-read.ts";
+import { rosterReader } from "../../accounts/roster.ts";
 import { type Io, note } from "../../commands/io.ts";
 import { openLog } from "../../commands/log.ts";
 import { type Define, portOf } from "../../commands/options.ts";
@@ -9,7 +8,6 @@ import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../../core/pos
 import { isDirect } from "../../core/postgres/connections.ts";
 import { secondMs } from "../../lib/time.ts";
 import { done, type Result } from "../../output/result.ts";
-import { hasNodes } from "../citus/citus.ts";
 import { createApp, listen } from "./app.ts";
 import { openKeyRing } from "./mirror/key-file.ts";
 
@@ -31,15 +29,12 @@ export async function serveCommand(
   await using stack = new AsyncDisposableStack();
   const database = stack.use(await openFilled(config, io));
   const reader = stack.use(openDatabase(database.readOnlyUrl.reveal(), { statementMaxMs }));
-  // A plan that is kept knows no account, and so not its node.
-  const keepsPlans = !(await hasNodes(reader.db)) && (await isDirect(reader.db.$client));
   const log = openLog(config.logLevel, io);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
     read: readOnly(reader.db),
-    readAtOnce: readOnlyAtOnce(reader.db, keepsPlans),
+    readAtOnce: readOnlyAtOnce(reader.db, await isDirect(reader.db.$client)),
     readFirst: (work) => urgently(reader.db, work),
-    readReachable: (work) => readSelected(reader.db, config, everyLedger, work),
     keys,
     now: Date.now,
     limits: config.healthLimits,

@@ -60,15 +60,13 @@ async function readLastRuns(db: Queryable): Promise<readonly LastRun[]> {
 type StoredGauge = {
   readonly help: string;
   readonly labels: readonly string[];
-  readonly samples: (stored: StoredMetrics, unreachable: number) => readonly Sample[];
+  readonly samples: (stored: StoredMetrics) => readonly Sample[];
 };
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 type MetricsQuestion = {
   readonly readRoster: ReadRoster;
   readonly limits: Limits;
-  /** Only these accounts; default all. */
-  readonly accounts?: readonly string[] | undefined;
 };
 
 /** What the metrics are made of. */
@@ -77,16 +75,13 @@ export type StoredMetrics = Awaited<ReturnType<typeof readMetrics>>;
 // A loan to value that is older says nothing of the present.
 const loanMaxMs = 7 * dayMs;
 
-export async function readMetrics(
-  db: Queryable,
-  { accounts, limits, readRoster }: MetricsQuestion,
-) {
-  const now = await readExchangeTime(db, accounts);
-  const loans = await readLoans(db, accounts);
-  const roster = await readRoster(db, accounts);
+export async function readMetrics(db: Queryable, { limits, readRoster }: MetricsQuestion) {
+  const now = await readExchangeTime(db);
+  const loans = await readLoans(db);
+  const roster = await readRoster(db);
   return {
-    findings: await countFindings(db, { roster, limits, accounts, now }),
-    totals: await readTotals(db, { accounts }),
+    findings: await countFindings(db, { roster, limits, now }),
+    totals: await readTotals(db, {}),
     runs: await readLastRuns(db),
     lists: await readLists(db),
     loans: loans.filter(({ lastSeenAt }) => now - lastSeenAt < loanMaxMs),
@@ -94,10 +89,9 @@ export async function readMetrics(
 }
 
 /**
- * @param stored of the accounts whose rows can be read; undefined where there are no tables yet.
- * @param unreachable how many accounts cannot be read, which is a finding of each.
+ * @param stored undefined where there are no tables yet.
  */
-export function registryOf(stored?: StoredMetrics, unreachable = 0): Registry {
+export function registryOf(stored?: StoredMetrics): Registry {
   const registry = new Registry();
   const registers = [registry];
   new Gauge({
@@ -108,7 +102,7 @@ export function registryOf(stored?: StoredMetrics, unreachable = 0): Registry {
   }).set({ version: programVersion() }, 1);
   if (stored === undefined) return registry;
   for (const [name, { help, labels, samples }] of Object.entries(gauges)) {
-    const values = samples(stored, unreachable);
+    const values = samples(stored);
     if (values.length === 0) continue;
     const gauge = new Gauge({ name, help, labelNames: [...labels], registers });
     for (const [of, value] of values) gauge.inc({ ...of }, value);
@@ -124,12 +118,11 @@ export const gauges: Readonly<Record<string, StoredGauge>> = {
   bill_sync_findings: {
     help: "What is wrong with the stored ledgers, or not certain. Findings of demo trading are notices.",
     labels: ["kind", "severity"],
-    samples: ({ findings }, unreachable) =>
+    samples: ({ findings }) =>
       [
         // A sample of 0 of each kind that is not found, so that an alert ends.
         ...kindNames.map((kind) => ({ kind, isDemo: false, findings: 0 })),
         ...findings,
-        { kind: "unreachable" as const, isDemo: false, findings: unreachable },
       ].map((one) => [{ kind: one.kind, severity: severityOf(one) }, one.findings]),
   },
   bill_sync_read_through_timestamp_seconds: {

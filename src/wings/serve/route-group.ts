@@ -5,7 +5,6 @@ import type { Log } from "../../commands/log.ts";
 import type { Queryable, Read, ReadAtOnce } from "../../core/postgres/connect.ts";
 import { explained } from "../../core/postgres/database-errors.ts";
 import { firstThrown, messageOf } from "../../lib/errors.ts";
-import type { ReadReachable } from "../citus/citus.ts";
 import type { KeyRing } from "./mirror/key-file.ts";
 import type { HttpMetrics } from "./registry.ts";
 
@@ -15,7 +14,6 @@ export type ReadFirst = <T>(work: (connection: Queryable) => Promise<T>) => Prom
 export type ServeDeps = {
   readonly read: Read;
   readonly readAtOnce: ReadAtOnce;
-  readonly readReachable: ReadReachable;
   /** Reads on a connection that other reads never take. */
   readonly readFirst: ReadFirst;
   /** The server's own keys, as currently in the file. */

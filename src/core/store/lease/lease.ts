@@ -249,21 +249,6 @@ export async function pauseHolder(tx: Transaction, account: string): Promise<voi
 }
 
 /**
- * Every account that was ever synced or restored: a lease that is given back keeps its row. In a
- * distributed database, the coordinator has these names while a node is down.
- */
-export async function readLeasedNames(db: Queryable): Promise<readonly string[]> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ account: string }>(sql`
-      select account
-      from leases
-      where not starts_with(account, ${userPrefix})
-      order by account`);
-    return rows.map(({ account }) => account);
-  });
-}
-
-/**
  * The exchange's user of each account, by name, where he is configured or has several accounts here, which share
  * his rate limit.
  */

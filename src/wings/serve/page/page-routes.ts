@@ -3,12 +3,9 @@ import { PassThrough } from "node:stream";
 import { constants } from "node:zlib";
 import { type FastifyCompressOptions, fastifyCompress } from "@fastify/compress";
 import type { FastifyInstance, FastifyReply } from "fastify";
-import { findingKinds } from "../../../check/health/kinds.ts";
-import { countLedgers } from "../../../check/health/ledgers.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { asTyped } from "../../../lib/as-typed.ts";
-import { unreachableLines } from "../../../output/account-remarks.ts";
-import { Html, html } from "../../../output/html.ts";
+import { type Html, html } from "../../../output/html.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
 import { writeBillsPage } from "./bills-page.ts";
 import { downloads } from "./downloads.ts";
@@ -89,19 +86,6 @@ export const page: RouteGroup = (app, deps) => {
 
 type WritePage = (tx: Transaction, query: Asked, write: (part: Html) => void) => Promise<void>;
 
-/** Looks at a row of each account. Undefined if all can be read. */
-async function insteadOf({ read, readReachable }: ServeDeps): Promise<Html | undefined> {
-  const { unreachable } = await readReachable((accounts) =>
-    read((tx) => countLedgers(tx, { accounts })),
-  );
-  return unreachable.length === 0
-    ? undefined
-    : messagePage(
-        findingKinds.unreachable.title,
-        html`The page is about all accounts, so it waits for ${unreachableLines(unreachable).join("; ")}. Meanwhile <code>bill-sync status</code> shows the others.`,
-      );
-}
-
 const refused = messagePage(
   "Not shown under this name",
   html`The page has no password of its own. This machine reads it at <code>http://localhost</code> or <code>http://127.0.0.1</code>. For others, put a proxy before it that asks them who they are, and name its host: <code>serve --page-host bills.example.com</code>.`,
@@ -153,8 +137,7 @@ async function sendInParts(
     })
     .finally(() => body.end());
   if (await begun.promise) return reply.type("text/html; charset=utf-8").send(body);
-  const instead = (await insteadOf(deps).catch(() => undefined)) ?? away;
-  return sendPage(reply.header("retry-after", "5"), 503, new Html(asTyped(deps, instead.text)));
+  return sendPage(reply.header("retry-after", "5"), 503, away);
 }
 
 /** The page's own files, under the names that the page asks for. */
