@@ -18,7 +18,8 @@ function learned(category: string, tested: number, fits: Partial<Record<Name, nu
     const name = nameOf(candidate);
     return (name && fits[name]) ?? 0;
   });
-  const [rule] = inferRules(category, [{ businessType: "any", tested, fitting }]);
+  const rules = inferRules(category, [{ businessType: "any", tested, fitting }]);
+  const rule = rules.find(({ businessType }) => businessType === "any") ?? rules[0];
   return rule?.isTestable ? `${nameOf(rule)}, ${rule.fitting} of ${rule.tested}` : "untestable";
 }
 
@@ -54,4 +55,18 @@ test.each<[string, string, number, Partial<Record<Name, number>>, string]>([
   ["can where half of them fit", "interest", 8, { "amount + fee": 4 }, "amount + fee, 4 of 8"],
 ])("what a category moves the wallet by %s", (_, category, tested, fits, expected) => {
   expect(learned(category, tested, fits)).toBe(expected);
+});
+
+test("a type that fits nothing has a rule of its own, and leaves the rest of its category testable", () => {
+  const evidence = (businessType: string, tested: number, fits: number) => ({
+    ...{ businessType, tested },
+    fitting: candidates.map((_, place) => (place === 0 ? fits : 0)),
+  });
+  const types = [evidence("odd", 9, 0), evidence("plain", 3, 3), evidence("rare", 2, 0)];
+  const rules = inferRules("transfer", types);
+  expect(rules.map(({ businessType, isTestable }) => [businessType, isTestable])).toEqual([
+    ["", true],
+    ["odd", false],
+  ]);
+  expect(rules[0]).toMatchObject({ tested: 5, fitting: 3 });
 });

@@ -18,6 +18,7 @@ import {
   type RuleSummary,
   reconcile,
   statementMaxMs,
+  type UnexplainedSum,
 } from "../check/reconcile/reconcile.ts";
 import { noteUnrepaired } from "../check/reconcile/record-breaks.ts";
 import { movesText } from "../check/reconcile/rules.ts";
@@ -140,6 +141,9 @@ const ruleColumns: Columns<RuleSummary> = {
   },
 };
 
+const unexplainedText = ({ account, wallet, coin, balances, detail }: UnexplainedSum): string =>
+  `${printableLine(`${account}/${wallet} ${coin}`)}: ${formatCounted(balances, "balance")} ${printableLine(detail)}`;
+
 type End = {
   /** How many breaks are accepted of which something does not add up. */
   readonly accepted: number;
@@ -149,7 +153,7 @@ type End = {
 
 /** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
 export function resultOfReconcile(
-  { chains, rules, breaks, isFull, recounted, wrongDays }: Reconciliation,
+  { chains, rules, unexplained, breaks, isFull, recounted, wrongDays }: Reconciliation,
   { accepted, next }: End,
 ): Result {
   const odd = rules.filter(
@@ -157,19 +161,20 @@ export function resultOfReconcile(
       tested !== fitting || businessType !== null || moves !== movesText(expectedRule(category)),
   );
   const exceptions = [
-    ...(rules.every((rule) => rule.isTestable) ? [] : ["what is untestable"]),
+    ...(unexplained.length === 0 ? [] : ["what no rule explains"]),
     ...(accepted === 0 ? [] : [formatCounted(accepted, "accepted break")]),
   ].join(" and ");
   const whole = `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}the ledger adds up`;
   const open = [`${formatCounted(breaks.length, "break")} open`, ...next].join("; ");
   return {
-    data: { isFull, chains, rules, recounted, wrongDays },
+    data: { isFull, chains, rules, unexplained, recounted, wrongDays },
     parts: [
       ...recounted.map(recountText),
       ...wrongDays.map(wrongDayText),
       ...(chains.length === 0 ? ["no bill was stored since the last check"] : []),
       table("", chainColumns, chains),
       table("", ruleColumns, odd),
+      ...unexplained.map(unexplainedText),
       breaksTable("breaks", breaks),
       breaks.length > 0 ? open : isFull ? whole : "no new break in what changed; --full checks all",
     ],

@@ -120,6 +120,7 @@ const verdicts: Readonly<Record<string, readonly [title: string, next?: string]>
   restated: ["Some bills were replaced", toAccept],
   rejected: ["Some rows were rejected", "bill-sync breaks list"],
   unclassified: ["Some bills have no category", "bill-sync types set gift CATEGORY"],
+  unexplained: ["Some balances are not explained"],
   "balance-differs": ["A balance differs from its bills"],
   "ltv-high": ["Loan to value is too high", "bill-sync sync"],
 };
@@ -265,6 +266,11 @@ export const healthStates: readonly HealthState[] = [
   fine("a type that moves nothing, and one with a category", [
     ...well,
     ofType("unclassified", "0"),
+  ]),
+  wrong("unexplained", "balances beside bills of a type that no rule fits", [
+    ...well,
+    `update reconciled_chains
+    set unexplained = '[{"at": "{3 d}", "difference": "-1.5", "types": ["settle_interest"]}]'`,
   ]),
   wrong("balance-differs", "a balance that differs from its bills, where that may be right", [
     ...well,

@@ -225,6 +225,15 @@ export const findingKinds = {
       `{has|have} bills that were replaced, first at ${formatMinute(since)}: the exchange served other content than was stored`,
     remedy: accept,
   },
+  unexplained: {
+    severity: "notice",
+    meaning:
+      "balances do not follow from bills of a type that no rule fits, so that no break can be told from what such a " +
+      "bill moves",
+    title: "Some balances are not explained",
+    what: ({ count, detail }) =>
+      `{has|have} ${formatCounted(count, "balance")} ${printableLine(detail)}`,
+  },
   "balance-differs": {
     severity: "notice",
     meaning:

@@ -5,9 +5,10 @@ import { isOpenRejection } from "../../core/store/rejected-bills.ts";
 import { walletOf } from "../../core/views/wallet-moves.ts";
 import { horizonAt } from "../../core/words/plan.ts";
 import { dayMs, epochMs, retentionMs } from "../../lib/time.ts";
+import { unexplainedDetail, unexplainedSums } from "../reconcile/unexplained.ts";
 import { balanceDiscrepancy } from "./discrepancy.ts";
 import { begunWindows } from "./ledger-status.ts";
-import { type FindingScope, flaggedOf, select, timeOf, usualLimits } from "./select.ts";
+import { type FindingScope, flaggedOf, type Span, select, timeOf, usualLimits } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
 
@@ -90,14 +91,16 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
   ];
 }
 
-/** The open breaks, and the ledgers whose newest bills no reconcile has checked. */
+const isWithinSpan = (at: SQL, span: Span | undefined): SQL => sql`
+          coalesce(${at} < ${span?.to === undefined ? sql`null` : timeOf(span.to)}, true)
+          and coalesce(${at} >= ${span?.from === undefined ? sql`null` : timeOf(span.from)}, true)`;
+
+/** The open breaks, what no break explains, and the ledgers whose newest bills no reconcile has checked. */
 export function breakFindings(scope: FindingScope): readonly SQL[] {
   const { accounts, now, span } = scope;
   const isOne = isOneOf(accounts);
   const flagged = flaggedOf(accounts);
-  const isWithin = sql`
-          coalesce(happened_at < ${span?.to === undefined ? sql`null` : timeOf(span.to)}, true)
-          and coalesce(happened_at >= ${span?.from === undefined ? sql`null` : timeOf(span.from)}, true)`;
+  const isWithin = isWithinSpan(sql`happened_at`, span);
   // A balance beside unread or lost time does not follow: that time is the finding.
   const open = sql`(
       select
@@ -133,6 +136,18 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
     ) as breaks`;
   const isOutdated = sql`kind = 'chain-unread' and has_loss is not true`;
   return [
+    flagged(
+      "unexplained",
+      "ledger",
+      {
+        ...{ coin: sql`coin`, since: sql`since`, until: sql`until` },
+        ...{ count: sql`balances`, detail: unexplainedDetail },
+      },
+      sql`(
+        select account, wallet as ledger, coin, since, until, balances, higher, lower, types
+        from ${unexplainedSums(accounts, isWithinSpan(sql`at`, span))} as sums
+      )`,
+    ),
     flagged(
       sql`finding`,
       "ledger",

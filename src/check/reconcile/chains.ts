@@ -1,7 +1,10 @@
 import { eq, getTableColumns, sql } from "drizzle-orm";
 import { bookedMaxMsOf, walletOf } from "../../core/contract/product-types.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
-import { reconciledChains } from "../../core/postgres/schema/reconciliation-schema.ts";
+import {
+  reconciledChains,
+  type Unexplained,
+} from "../../core/postgres/schema/reconciliation-schema.ts";
 import {
   type IntervalsJson,
   intervalsFrom,
@@ -44,16 +47,17 @@ export type ChainRecord = ChainName & {
   /** Of the last whole check. */
   readonly tested: number;
   readonly rounded: number;
+  readonly unexplained: readonly Unexplained[];
 };
 
 export async function readChainRecords(
   tx: Transaction,
   account: string,
 ): Promise<ReadonlyMap<string, ChainRecord>> {
-  const { wallet, coin, checkpoint, unjudgedFrom, tested, rounded } = reconciledChains;
+  const { wallet, coin, checkpoint, unjudgedFrom, tested, rounded, unexplained } = reconciledChains;
   const rows = await tx
     .select({
-      ...{ wallet, coin, checkpoint, unjudgedFrom, tested, rounded },
+      ...{ wallet, coin, checkpoint, unjudgedFrom, tested, rounded, unexplained },
       checkedBefore: sql<
         string | null
       >`case when isfinite(checked_before) then ${msOf(sql`checked_before`)} end`,
@@ -139,7 +143,7 @@ async function readOldestStored(tx: Transaction, account: string, since: number)
 const chainColumns = getTableColumns(reconciledChains);
 const writtenColumns = [
   ...["checkedBefore", "unjudgedFrom", "checkpoint", "tested", "rounded"],
-  ...["reconciledAt", "reconciledThrough", "covered"],
+  ...["reconciledAt", "reconciledThrough", "covered", "unexplained"],
 ] as const;
 const excluded = (name: keyof typeof chainColumns) =>
   sql`excluded.${sql.identifier(chainColumns[name].name)}`;
@@ -155,21 +159,28 @@ export async function writeChains(
   chains: readonly Chain[],
   {
     isFull,
+    starts,
     records,
     coverage,
+    unexplainedOf,
   }: {
     readonly isFull: boolean;
+    /** Where the check began in each chain; undefined where all bills were checked. */
+    readonly starts: readonly ChainStart[] | undefined;
+    readonly unexplainedOf: (chain: Chain) => readonly Unexplained[];
     readonly records: ReadonlyMap<string, ChainRecord>;
     readonly coverage: ReadonlyMap<string, Coverage>;
   },
 ): Promise<void> {
   const checked = new Map(chains.map((chain) => [chainKey(chain), chain]));
+  const sinceOf = new Map(starts?.map((start) => [chainKey(start), start.since]));
   const rows = [...new Set([...records.keys(), ...checked.keys()])].flatMap((key) => {
     const [before, chain] = [records.get(key), checked.get(key)];
     const { wallet, coin } = chain ?? before ?? {};
     if (wallet === undefined || coin === undefined) return [];
     const { reconciledThrough = Number.POSITIVE_INFINITY, read = [] } = coverage.get(wallet) ?? {};
     const counts = isFull ? (chain ?? before) : (before ?? chain);
+    const since = starts === undefined ? Number.NEGATIVE_INFINITY : (sinceOf.get(key) ?? Infinity);
     return {
       account,
       wallet,
@@ -182,6 +193,10 @@ export async function writeChains(
       reconciledAt: sql`transaction_timestamp()`,
       reconciledThrough: dateOf(reconciledThrough),
       covered: multirange(read),
+      unexplained: [
+        ...(before?.unexplained ?? []).filter(({ at }) => Date.parse(at) <= since),
+        ...(chain === undefined ? [] : unexplainedOf(chain)),
+      ],
     };
   });
   if (rows.length === 0) return;

@@ -22,8 +22,8 @@ export type Residual = {
   readonly steps: number;
   /** Whether rounding each of these may be the whole difference. */
   readonly isSmall: boolean;
-  /** False where no rule fits one of these. */
-  readonly isTestable: boolean;
+  /** The types of these that no rule fits. Where there is one, the difference is no break. */
+  readonly untestable: readonly string[];
   /** Whether the difference is what the fee's sign makes. */
   readonly isFeeSign: boolean;
   /** Two bills that are equal except for their ids, and explain the difference. */
@@ -77,7 +77,7 @@ export class Chain {
   #base: ChainBill | undefined;
   #steps = 0;
   #moved = 0n;
-  #isTestable = true;
+  readonly #untestable = new Set<string>();
   #day = Number.NaN;
 
   constructor(options: ChainOptions) {
@@ -119,7 +119,7 @@ export class Chain {
     }
     this.#steps++;
     this.#moved += bill.moved;
-    this.#isTestable &&= type.isTestable;
+    if (!type.isTestable) this.#untestable.add(type.businessType);
     while (bill.at > bill.time && (this.#checkpoints.at(-1) ?? -1) >= bill.time)
       this.#checkpoints.pop();
     if (this.#base !== undefined && after !== undefined && this.#steps === 1) this.tested++;
@@ -129,7 +129,7 @@ export class Chain {
     this.#base = bill;
     this.#steps = 0;
     this.#moved = 0n;
-    this.#isTestable = true;
+    this.#untestable.clear();
   }
 
   #noteCheckpoint({ time, at }: ChainBill): void {
@@ -170,7 +170,7 @@ export class Chain {
       off,
       steps,
       isSmall,
-      isTestable: this.#isTestable,
+      untestable: [...this.#untestable],
       isFeeSign: feeSize > tolerance && withFee <= tolerance && withFee >= -tolerance,
       double: facts.double,
     });

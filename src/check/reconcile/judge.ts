@@ -1,4 +1,5 @@
 import { bookedMaxMsOf } from "../../core/contract/product-types.ts";
+import type { Unexplained } from "../../core/postgres/schema/reconciliation-schema.ts";
 import { shortText, withoutZeros } from "../../lib/decimal.ts";
 import { epochMs, isoTime } from "../../lib/time.ts";
 import { isFar } from "./bill-numbers.ts";
@@ -51,6 +52,24 @@ export function isAnythingNew(
   );
 }
 
+/** What must be explained: a balance that is certainly wrong, of time when all product types of the wallet were read. */
+const isJudged = (residual: Residual, judged: Judged): boolean =>
+  isCertain(residual, judged) &&
+  residual.base.time >= (judged.coverage?.sharedFrom ?? Number.NEGATIVE_INFINITY);
+
+/** The balances of a chain that neither bills nor a break explain. */
+export const unexplainedOf = (
+  { residuals }: Pick<Chain, "residuals">,
+  judged: Judged,
+): readonly Unexplained[] =>
+  residuals
+    .filter((residual) => residual.untestable.length > 0 && isJudged(residual, judged))
+    .map(({ bill, off, untestable }) => ({
+      at: timeTextOf(bill.time),
+      difference: shortText({ units: off, scale: judged.places }),
+      types: untestable,
+    }));
+
 /** The breaks of a chain, with what the data can say about why. */
 export function breaksOf(chain: Chain, judged: Judged): readonly FoundBreak[] {
   const tolerance = 10n ** BigInt(judged.places - 8);
@@ -63,9 +82,7 @@ export function breaksOf(chain: Chain, judged: Judged): readonly FoundBreak[] {
     earlier.bill.productType === later.base.productType &&
     !isFar(earlier.off + later.off, 0n, BigInt(earlier.steps + later.steps) * tolerance);
   return chain.residuals.flatMap((residual, index) => {
-    const isShared =
-      residual.base.time >= (judged.coverage?.sharedFrom ?? Number.NEGATIVE_INFINITY);
-    if (!residual.isTestable || !isShared || !isCertain(residual, judged)) return [];
+    if (residual.untestable.length > 0 || !isJudged(residual, judged)) return [];
     if (undoes(chain.residuals[index - 1], residual)) return [];
     const isUndone = undoes(residual, chain.residuals[index + 1]);
     return [breakOf(chain, residual, isUndone, judged)];

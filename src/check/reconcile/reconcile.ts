@@ -28,7 +28,7 @@ import {
 } from "./chains.ts";
 import type { Chain } from "./check-chain.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
-import { breaksOf, doesRound, isAnythingNew, type Judged } from "./judge.ts";
+import { breaksOf, doesRound, isAnythingNew, type Judged, unexplainedOf } from "./judge.ts";
 import { forgetMovedBills, writeOrder } from "./order.ts";
 import {
   areLegsAmong,
@@ -50,14 +50,17 @@ import {
   ruleSummaries,
   writeRules,
 } from "./rules.ts";
+import { readUnexplained, type UnexplainedSum } from "./unexplained.ts";
 
-export type { ChainSummary, RuleSummary };
+export type { ChainSummary, RuleSummary, UnexplainedSum };
 
 export type Reconciliation = {
   /** Whether all bills were checked; false where only those of an account that changed were. */
   readonly isFull: boolean;
   readonly chains: readonly ChainSummary[];
   readonly rules: readonly RuleSummary[];
+  /** What bills of types that no rule fits leave unexplained, also in chains that this check did not look at. */
+  readonly unexplained: readonly UnexplainedSum[];
   /** All open breaks, also those that this check did not look at. */
   readonly breaks: readonly Break[];
   /** The ledgers whose kept count was wrong. Only whole checks count. */
@@ -95,6 +98,9 @@ export async function reconcile(
     isFull: results.length === 0 ? isFull : results.every(({ isFull }) => isFull),
     chains: results.flatMap(({ chains }) => chains.filter(({ wallet }) => isAsked(wallet))),
     rules: results.flatMap(({ rules }) => rules.filter(({ productType }) => isAsked(productType))),
+    unexplained: results.flatMap(({ unexplained }) =>
+      unexplained.filter(({ wallet }) => isAsked(wallet)),
+    ),
     breaks: results.flatMap(({ breaks }) => breaks.filter(({ ledger }) => isAsked(ledger))),
     recounted: results.flatMap(({ recounted }) => recounted),
     wrongDays: results.flatMap(({ wrongDays }) => wrongDays),
@@ -176,6 +182,7 @@ async function checkBills(
     isFull: checked.isFull,
     chains: summariesOf(account, checked.chains, { ...context, ...checked, breaks }),
     rules: ruleSummaries(account, checked.rules.rules),
+    unexplained: await readUnexplained(tx, account),
     breaks,
   };
 }
@@ -281,6 +288,9 @@ async function record(context: Context, checked: Checked): Promise<number> {
     return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
   });
   if (isFull) await writeRules(tx, account, rules.rules);
-  await writeChains(tx, account, chains, { isFull, records, coverage });
+  await writeChains(tx, account, chains, {
+    ...{ isFull, starts, records, coverage },
+    unexplainedOf: (chain) => unexplainedOf(chain, judgedOf(chain, checked, context)),
+  });
   return resolved;
 }

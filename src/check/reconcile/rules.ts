@@ -178,9 +178,9 @@ const evidenceMin = 3;
 const fittingShareMin = 0.5;
 
 /**
- * The candidate that fits most of a category's bills, and another one for each type that this one does not
- * fit and that shows its own. The expected rule stands unless another one fits more bills, and more than one
- * or two: a single damaged bill must not become the rule.
+ * The candidate that fits most of a category's bills, and a rule of its own for each type that this one does not
+ * fit: another candidate, or none, so that it cannot be tested. The expected rule stands unless another one fits
+ * more bills, and more than one or two: a single damaged bill must not become the rule.
  */
 export function inferRules(
   category: string,
@@ -189,19 +189,17 @@ export function inferRules(
   const rule = mostFitting(sumOf(types), expectedRule(category));
   const exceptions = types.flatMap((type) => {
     if (isMost(fittingOf(type, rule), type)) return [];
-    const typeRule = mostFitting(type, rule);
     const { businessType, tested } = type;
+    if (tested < evidenceMin) return [];
+    const typeRule = mostFitting(type, rule);
     const fitting = fittingOf(type, typeRule);
-    return typeRule === rule || !isMost(fitting, type)
-      ? []
-      : [{ ...typeRule, businessType, tested, fitting, isTestable: true }];
+    return [{ ...typeRule, businessType, tested, fitting, isTestable: isMost(fitting, type) }];
   });
   const exceptional = new Set(exceptions.map(({ businessType }) => businessType));
   const others = sumOf(types.filter(({ businessType }) => !exceptional.has(businessType)));
   const { tested } = others;
   const fitting = fittingOf(others, rule);
-  const isTestable = tested < evidenceMin || isMost(fitting, others);
-  return [{ ...rule, businessType: "", tested, fitting, isTestable }, ...exceptions];
+  return [{ ...rule, businessType: "", tested, fitting, isTestable: true }, ...exceptions];
 }
 
 const fittingOf = ({ fitting }: RuleEvidence, rule: WalletRule): number =>
@@ -240,7 +238,7 @@ const firmMin = 100;
 
 /**
  * Whether a whole check has something to learn from the changed bills: their category is new, or no rule fits
- * it so far, or their category or type has few bills, which do not all fit one rule.
+ * their type so far, or their category or type has few bills, which do not all fit one rule.
  */
 export const isAnyUnlearned = (
   rules: readonly LearnedRule[],
@@ -249,7 +247,7 @@ export const isAnyUnlearned = (
   tallies.some((tally) => {
     if (tally.category === null) return false;
     const { ofType, ofCategory } = rulesFor(rules, tally);
-    if (ofCategory === undefined || !ofCategory.isTestable) return true;
+    if (ofCategory === undefined || !(ofType ?? ofCategory).isTestable) return true;
     const { tested, fitting } = ofCategory;
     return (fitting < tested && tested < firmMin) || (ofType?.tested ?? firmMin) < firmMin;
   });

@@ -4,6 +4,7 @@ import {
   boolean,
   check,
   integer,
+  jsonb,
   numeric,
   pgTable,
   primaryKey,
@@ -117,6 +118,16 @@ export const breakDecisions = pgTable(
   ],
 );
 
+/** A balance that does not follow, where a bill since the balance before is of a type that no rule fits. */
+export type Unexplained = {
+  /** ISO 8601. */
+  readonly at: string;
+  /** What was served minus what was expected, as a decimal. */
+  readonly difference: string;
+  /** The types that no rule fits. */
+  readonly types: readonly string[];
+};
+
 /** How far a chain was reconciled. */
 export const reconciledChains = pgTable(
   "reconciled_chains",
@@ -149,6 +160,8 @@ export const reconciledChains = pgTable(
     reconciledThrough: time("reconciled_through"),
     /** What was covered of its wallet at that check. */
     covered: times("covered").notNull().default("{}"),
+    /** The balances that do not follow, where a bill since the balance before is of a type that no rule fits. */
+    unexplained: jsonb("unexplained").$type<readonly Unexplained[]>().notNull().default([]),
   },
   (t) => [primaryKey({ columns: [t.account, t.wallet, t.coin] })],
 );
