@@ -268,6 +268,27 @@ describe("answers that lack records", () => {
   });
 });
 
+test.each([
+  ["once", (answers: number) => answers === 4],
+  ["always", (answers: number) => answers >= 4],
+])(
+  "a record that is in one answer twice, with other content, %s, is asked for again, and then named",
+  async (often, isTwice) => {
+    let answers = 0;
+    await using run = recoveryOf({
+      ...{ days: 200, recoverFrom: epochMs(simulationStart - 190 * dayMs), density: 1 },
+      wrapAnswer: taxed((rows) => {
+        answers += 1;
+        return isTwice(answers) ? [...rows, { ...Object(rows[0]), amount: "99" }] : rows;
+      }),
+    });
+    const [recovery] = (await run.sync()).recovery ?? [];
+    expect((await storedOf(run.name)).filter(({ amount }) => amount === "99")).toEqual([]);
+    if (often === "once") expect(recovery?.error).toBeUndefined();
+    else expect(String(recovery?.error)).toMatch(/have record \d+ twice, with other content/);
+  },
+);
+
 test("lost time is recovered, and lost no more", async () => {
   await using run = recoveryOf({ recoverFrom: epochMs(simulationStart - 100 * dayMs), days: 101 });
   await run.sync();

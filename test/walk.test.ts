@@ -367,6 +367,36 @@ describe("an answer that contradicts another", () => {
     expect(commits.at(-1)?.next).toHaveProperty("end");
   });
 
+  const twice = (request: PageRequest) => {
+    const page = served(billsOf(20), request);
+    const again = { ...billOf(7), amount: "7" };
+    const isServed = page.rows.some((row) => (row as { billId?: string }).billId === "7");
+    return { ...page, rows: isServed ? [...page.rows, again] : page.rows };
+  };
+
+  test("because it has one bill twice, with other content, is asked for again, and read on where it is right then", async () => {
+    let answers = 0;
+    const { walking, stored, doubts } = walkPages((request) => {
+      answers += 1;
+      return answers === 1 ? twice(request) : served(billsOf(20), request);
+    });
+    await walking;
+    expect(stored().filter((id) => id === "7")).toEqual(["7"]);
+    expect(new Set(stored()).size).toBe(20);
+    expect(doubts).toEqual([
+      expect.stringContaining("itself: bill 7 is in it twice, with other content"),
+    ]);
+  });
+
+  test("because it always has one bill twice is an error that names it: the others are stored, and it is not", async () => {
+    const { walking, commits } = walkPages(twice);
+    await expect(walking).rejects.toThrow(/bill 7 is in it twice, with other content.* 5 times/);
+    const stored = commits.flatMap(({ bills }) => bills.map(({ billId }) => billId));
+    expect(new Set(stored).size).toBe(19);
+    expect(stored).not.toContain("7");
+    expect(commits.every(({ next }) => "cursor" in next)).toBe(true);
+  });
+
   test("five times in a row is an error that says so; nothing is claimed, and the next run begins anew", async () => {
     const rows = billsOf(250);
     const { walking, commits, asked } = walkPages((request) =>

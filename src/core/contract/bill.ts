@@ -51,6 +51,18 @@ export type BillText = Omit<Bill, "cTime" | "extra" | "source"> & {
 /** The position fields of a classic account's bills. */
 export const noPosition = { positionType: null, positionAmount: null, positionBalance: null };
 
+/** The ids that several bills of one answer have, with other content. Which of these is right, nobody can say. */
+export function contradictoryIds(bills: readonly Bill[]): ReadonlySet<string> {
+  const met = new Map<string, Bill>();
+  const ids = new Set<string>();
+  for (const bill of bills) {
+    const other = met.get(bill.billId);
+    if (other !== undefined && JSON.stringify(other) !== JSON.stringify(bill)) ids.add(bill.billId);
+    met.set(bill.billId, bill);
+  }
+  return ids;
+}
+
 /** What a row was read as. */
 export type BillReading = { readonly bill: Bill } | { readonly fault: RowFault };
 

@@ -1,9 +1,10 @@
-import type { Bill } from "../../core/contract/bill.ts";
+import { type Bill, contradictoryIds } from "../../core/contract/bill.ts";
 import { type TaxApi, taxRowsMax } from "../../core/contract/tax-records.ts";
 import type { Client } from "../../core/exchange/client.ts";
 import { type Interval, lengthMs, subtract } from "../../core/words/intervals.ts";
 import type { ReadRows, RejectedRow } from "../../core/words/page.ts";
 import { ContradictionError, type ExchangeError } from "../../lib/errors.ts";
+import { printableLine } from "../../lib/printable.ts";
 import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
 
 export type TaxDeps = {
@@ -54,9 +55,11 @@ export async function* readTaxWindows(
     const isCut = namesOf(again).some((name) => !names.has(name));
     const isServedAgain =
       last === undefined || last.cTime < rest.from || namesOf(again).includes(last.billId);
-    // One of the two answers lacks what the other has, by mistake: both are asked for again.
-    doubts = isServedAgain && (last !== undefined || !isCut) ? 0 : doubts + 1;
-    if (doubts > doubtsMax) throw contradiction(window);
+    const [twice] = contradictoryIds(answer.rows.bills);
+    // One of the two answers lacks what the other has, by mistake, or has one record twice: both are asked for again.
+    const isConsistent = twice === undefined && isServedAgain && (last !== undefined || !isCut);
+    doubts = isConsistent ? 0 : doubts + 1;
+    if (doubts > doubtsMax) throw contradiction(window, twice);
     if (doubts > 0) {
       left.push(window);
       continue;
@@ -80,10 +83,16 @@ export async function* readTaxWindows(
   }
 }
 
-const contradiction = ({ from, to }: Interval): ContradictionError =>
-  new ContradictionError(
-    `answers of tax records of ${isoTime(from)} to ${isoTime(to)} contradict each other ${doubtsMax + 1} times; run again`,
+/** @param twice the id that one answer had twice, with other content. */
+const contradiction = ({ from, to }: Interval, twice: string | undefined): ContradictionError => {
+  const what =
+    twice === undefined
+      ? "contradict each other"
+      : `have record ${printableLine(twice)} twice, with other content,`;
+  return new ContradictionError(
+    `answers of tax records of ${isoTime(from)} to ${isoTime(to)} ${what} ${doubtsMax + 1} times; run again`,
   );
+};
 
 /** The millisecond of an answer's records; undefined where they are of several, or there are none. */
 function onlyTime({ rows: { bills } }: TaxAnswer): EpochMs | undefined {

@@ -1,14 +1,21 @@
 import { ContradictionError, CursorError } from "../../../lib/errors.ts";
 import { printableLine } from "../../../lib/printable.ts";
 import { type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
-import type { Bill } from "../../contract/bill.ts";
+import { type Bill, contradictoryIds } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { type Interval, interval, lengthMs } from "../../words/intervals.ts";
 import type { Ledger, Walk } from "../../words/ledger.ts";
 import type { PageCommit, PageCounts, ReadRows, WalkEnd } from "../../words/page.ts";
 import { ResumePlace } from "../../words/place.ts";
 import { settledTo, startSlackMs } from "../../words/plan.ts";
-import { type Doubt, type IdOrder, PageHabits, type Question, type RowPlace } from "./answers.ts";
+import {
+  type Answer,
+  type Doubt,
+  type IdOrder,
+  PageHabits,
+  type Question,
+  type RowPlace,
+} from "./answers.ts";
 import {
   type EdgePage,
   edgeAwareFetch,
@@ -149,16 +156,23 @@ class WindowWalk {
     }
     // Without a request nothing was asked: the horizon has passed the whole window, which is then over.
     const answer = { rows: inside, endId, servedFrom: readFrom };
-    const doubt = request && this.#questions.take(answer);
+    const contradictory = contradictoryIds(read.bills);
+    const doubt = twiceIn(contradictory) ?? (request && this.#takeAnswer(answer));
     this.#doubts = doubt === undefined ? 0 : this.#doubts + 1;
     const isOver = request === undefined || this.#questions.next === undefined;
-    const rows = this.#served.unknown(read);
+    const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
+    const rows = this.#served.unknown({ ...read, bills });
     const end = isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
     await this.#commit({ ...rows, number, end });
     if (isOver) this.#strays.refuseDoubtful(this.name);
     if (isOver) return true;
     if (doubt !== undefined) this.#reportDoubt(doubt);
     return false;
+  }
+
+  #takeAnswer(answer: Omit<Answer, "limit">): Doubt | undefined {
+    const doubt = this.#questions.take(answer);
+    return doubt && `an answer of the exchange contradicts another: ${doubt}`;
   }
 
   async #ask(question: Question): Promise<CheckedPage> {
@@ -210,7 +224,7 @@ class WindowWalk {
 
   /** Reports the contradiction. The question is asked again, or the walk fails after `answersMax`. */
   #reportDoubt(doubt: Doubt): void {
-    const what = `an answer of the exchange contradicts another: ${printableLine(doubt)}`;
+    const what = printableLine(doubt);
     this.#deps.onDoubt?.(`${what}; asked again`);
     if (!this.#hasFailed) return;
     throw new ContradictionError(
@@ -218,6 +232,15 @@ class WindowWalk {
         "bills that came from it so far are kept; run again",
     );
   }
+}
+
+/** The doubt about an answer that has several bills of one id, with other content. */
+function twiceIn(ids: ReadonlySet<string>): Doubt | undefined {
+  const [id] = ids;
+  return (
+    id &&
+    `an answer of the exchange contradicts itself: bill ${id} is in it twice, with other content`
+  );
 }
 
 /** Not `Math.min(...times)`: an exchange may send more rows than a call can take arguments. */
