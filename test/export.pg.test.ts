@@ -1,10 +1,8 @@
 // CSV and Parquet have every column, character for character and unit for unit (csv-parse; hyparquet, which
 // shares its authors with the writer).
 // The journals' accounts are the table's sums.
-// Ccxt's before, direction, amount and fee lead to after; Koinly's rows add up to what the wallets moved, and
-// no page's edge parts a trade.
-// A ledger that reconciles has no discrepancy in a journal, ccxt's entries and Koinly's rows move as its
-// balance does (six kinds of exchange).
+// Koinly's rows add up to what the wallets moved, and no page's edge parts a trade.
+// A ledger that reconciles has no discrepancy in a journal (six kinds of exchange).
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "csv-parse/sync";
@@ -142,41 +140,6 @@ test("a number that DECIMAL(38, 18) cannot hold is refused with its bill; csv ta
   }
   await storeBills(db, ledgerOf("zeros"), [aBill({ amount: "1.50000000000000000000000" })]);
   await exported(db, "parquet", { accounts: ["zeros"] });
-});
-
-test("ccxt's entries carry every bill: before, direction, amount and fee lead to after, exactly", async () => {
-  const entries = JSON.parse(String(await exported(db, "ccxt", three)));
-  const found = await selected(db, three);
-  expect(entries).toHaveLength(found.length);
-  for (const [index, entry] of entries.entries()) {
-    const { category, amount = "", fee = "" } = found[index] ?? {};
-    const size = exactUnits(entry.amount);
-    const cost = exactUnits(entry.fee.cost);
-    const signed = entry.direction === "in" ? size : -size;
-    expect([signed, -cost, size < 0n]).toEqual([exactUnits(amount), exactUnits(fee), false]);
-    expect(entry.datetime).toBe(new Date(entry.timestamp).toISOString());
-    if (entry.after === null) expect(entry.before).toBe(null);
-    else {
-      const moved = category === "margin" ? 0n : signed - cost;
-      expect(exactUnits(entry.before) + moved).toBe(exactUnits(entry.after));
-    }
-  }
-  expect(JSON.parse(String(await exported(db, "ccxt", { accounts: ["nobody"] })))).toEqual([]);
-});
-
-test("ccxt's entries hold the row as the API names its fields, with the digits it came with", async () => {
-  const extra = { amount: "0E-8", orderId: JSON.rawJSON("1234567890123456789012.50") };
-  const money = { amount: "0E-8", fee: "-0.5", businessType: "trans_to_otc" };
-  await storeBills(db, ledgerOf("raw"), [aBill({ ...money, symbol: null, extra })]);
-  const text = String(await exported(db, "ccxt", { accounts: ["raw"] }));
-  expect(text).toContain('"orderId":1234567890123456789012.50');
-  expect(JSON.parse(text)).toMatchObject([
-    {
-      ...{ direction: "out", type: "transfer", referenceAccount: "otc", amount: "0.00000000" },
-      ...{ before: "1235.06789000", after: "1234.56789", fee: { cost: "0.5", currency: "USDT" } },
-      info: { symbol: "", amount: "0E-8", cTime: "1700000000000" },
-    },
-  ]);
 });
 
 test("koinly's rows sum up to what the wallets moved, coin by coin, each under its label", async () => {

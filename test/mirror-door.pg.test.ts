@@ -1,7 +1,6 @@
 // No request to the mirror gets a defect, another account's row or a secret; keys, limits, a database that goes
 // away or is restarted (3,000 drawn requests; FUZZED=100000 for more).
 
-import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import { financialRecords } from "../src/core/contract/financial-records.ts";
@@ -135,21 +134,6 @@ test("an address is told why 20 times a minute, has 20 public lists in a second,
   expect((await codeOf(oneUrl, signed(oneUrl, keys.theirs), address)).status).toBe(200);
 });
 
-test("/openapi.json is a valid document of OpenAPI 3.1 that has every path of the API", async () => {
-  const answer = await mirror.app.inject({ method: "GET", url: "/openapi.json" });
-  const document = answer.json<{ openapi: string; paths: Readonly<Record<string, unknown>> }>();
-  expect(await new Validator().validate(document)).toEqual({ valid: true });
-  expect(document.openapi).toBe("3.1.0");
-  const served = mirror.app
-    .printRoutes({ commonPrefix: false })
-    .split("\n")
-    .flatMap((line) => / \/?(api\/\S+) \(GET\)/.exec(line)?.[1] ?? []);
-  expect(served.length).toBeGreaterThan(10);
-  expect(Object.keys(document.paths).toSorted()).toEqual(
-    served.map((path) => `/${path}`).toSorted(),
-  );
-});
-
 test("a character that no text in the database can hold is its sender's fault, wherever it stands", async () => {
   const before = mirror.lines.length;
   const open = [
@@ -208,7 +192,6 @@ const otherPaths = [
   "/api/v2/mix/market/contracts",
   "/api/v3/account/settings",
   "/api/v2/public/time",
-  "/openapi.json",
   "/readyz",
   "/metrics",
   "/bills",

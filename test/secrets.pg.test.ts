@@ -206,7 +206,7 @@ const embedded = { DATABASE_URL: "" };
 const walk = `
   sync --dry-run, sync, sync --only bills+ltv, status, status --format prometheus, reconcile, breaks, breaks list,
   verify --from ${dayBefore(2)} --to ${dayBefore(1)} --repair, breaks accept 1 --note known, breaks reopen 1,
-  export --format csv, export --format ccxt, report --month ${dayBefore(2).slice(0, 7)} --format text,
+  export --format csv, report --month ${dayBefore(2).slice(0, 7)} --format text,
   report --month ${dayBefore(2).slice(0, 7)} --format html, doctor, types, types set gift bonus, types unset gift, mirror-keys,
   mirror-keys add bot, mirror-keys list, mirror-keys remove bot, db url, db migrate, db backup ledger.gz --force, db restore ledger.gz, db,
   serve --port 0, worker --every 1h, sandbox, demo, accounts, accounts list,

@@ -1,4 +1,4 @@
-// A unified account's journals, ccxt's entries, Koinly's rows and closes are what was drawn (hledger and bean-check).
+// A unified account's journals, Koinly's rows and closes are what was drawn (hledger and bean-check).
 
 import { parse } from "csv-parse/sync";
 import { sql } from "drizzle-orm";
@@ -95,30 +95,6 @@ test.each(
 );
 
 describe("a unified account's entries", () => {
-  test("move on by ccxt's words over all categories, the fee beside the amount", async () => {
-    for (const [account, bills] of Object.entries(accounts)) {
-      const entries = JSON.parse(String(await exported(db, "ccxt", { accounts: [account] })));
-      expect(entries).toHaveLength(bills.length);
-      const balances = new Map<string, string>();
-      for (const entry of entries) {
-        expect(entry.account).toBe(`${account}/UTA`);
-        const before = balances.get(entry.currency);
-        if (before !== undefined && entry.before !== null)
-          expect([entry.id, exactUnits(entry.before)]).toEqual([entry.id, exactUnits(before)]);
-        if (entry.after === null) balances.delete(entry.currency);
-        else balances.set(entry.currency, entry.after);
-        const moved =
-          entry.after === null ? 0n : exactUnits(entry.after) - exactUnits(entry.before);
-        const sign = entry.direction === "in" ? 1n : -1n;
-        const byNumbers = sign * exactUnits(entry.amount) - exactUnits(entry.fee.cost);
-        if (moved !== 0n) expect([entry.id, byNumbers]).toEqual([entry.id, moved]);
-      }
-      expect(
-        new Set(entries.map(({ info }: { info: { category: string } }) => info.category)),
-      ).toEqual(new Set(["SPOT", "MARGIN", "OTHER", "USDT-FUTURES", "USDC-FUTURES"]));
-    }
-  });
-
   test("are CSV's rows with what each says of its position", async () => {
     for (const [account, bills] of Object.entries(accounts)) {
       const csv = String(await exported(db, "csv", { accounts: [account] }));

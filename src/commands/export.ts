@@ -24,7 +24,6 @@ import { msOf } from "../core/postgres/values.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
 import type { Ledger } from "../core/words/ledger.ts";
 import { UsageError } from "../lib/errors.ts";
-import { printable, printableJson } from "../lib/printable.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../lib/time.ts";
 import { formatCounted, formatMinute, ledgerName } from "../output/output-format.ts";
 import { done, type Result } from "../output/result.ts";
@@ -147,7 +146,7 @@ function unaskedDemo(
   isOfDemoKey: (account: string) => boolean,
   { format, ...asked }: ExportOptions,
 ): (ledger: Ledger) => boolean {
-  if (!formatOf(format).isPriced) return () => false;
+  if (!formatOf(format).isBooked) return () => false;
   return ({ account, productType }) => {
     const isDemoAccount = isOfDemoKey(account);
     const isDemoProduct = isDemoProductType(productType);
@@ -201,8 +200,7 @@ async function readWarnings(
   const findings = (await readFindings(tx, scope)).filter(
     (finding) =>
       isOfBills(finding) &&
-      (finding.kind !== "unchecked" || formatOf(format).showsWallets) &&
-      (finding.kind !== "unclassified" || formatOf(format).isPriced) &&
+      (!["unchecked", "unclassified"].includes(finding.kind) || formatOf(format).isBooked) &&
       finding.kind !== "restated" &&
       // Without an end, it ends where it was read.
       (finding.kind !== "behind" || to !== undefined) &&
@@ -261,10 +259,7 @@ async function writeBills(
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
     walletEnds: formatOf(format).isJournal ? await readWalletEnds(tx, selection) : [],
   };
-  await using output: Output =
-    path === undefined
-      ? standardOutput(io, format === "ccxt" ? printableJson : printable)
-      : await fileOutput(path);
+  await using output: Output = path === undefined ? standardOutput(io) : await fileOutput(path);
   try {
     for await (const chunk of write(counted(readBills(tx, selection)), formatOptions)) {
       io.signal.throwIfAborted();

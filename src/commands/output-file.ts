@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { messageOf, ReportableError, UsageError } from "../lib/errors.ts";
+import { printable } from "../lib/printable.ts";
 import { makeWholeFile } from "../lib/whole-file.ts";
 import type { Io } from "./io.ts";
 
@@ -30,13 +31,10 @@ export async function refuseTakenOutput(
   if (!force) throw new UsageError(`${shown} exists; add --force to replace it`);
 }
 
-/**
- * Standard output. On a terminal, characters that would control it are spelled out.
- * @param spell spells them out in a way that fits the format, so that JSON stays JSON.
- */
-export function standardOutput(io: Io, spell: (text: string) => string): Output {
+/** Standard output. On a terminal, characters that would control it are spelled out. */
+export function standardOutput(io: Io): Output {
   const shown = (chunk: string | Uint8Array) =>
-    io.out.isTTY && typeof chunk === "string" ? spell(chunk.replaceAll("\r\n", "\n")) : chunk;
+    io.out.isTTY && typeof chunk === "string" ? printable(chunk.replaceAll("\r\n", "\n")) : chunk;
   return {
     write: (chunk) =>
       new Promise((resolve, reject) => {

@@ -10,10 +10,8 @@ export type FormatEntry = {
   readonly isBinary?: true;
   /** Whether it has a transaction a bill, and asserts balances. Default false. */
   readonly isJournal?: true;
-  /** Whether a demo coin would be taken for money in it. Default false. */
-  readonly isPriced?: true;
-  /** Whether it shows what a bill does to its wallet, as `reconcile` learned it. Default false. */
-  readonly showsWallets?: true;
+  /** Whether it books what a bill does to its wallet, as `reconcile` learned it, and takes each coin for money. Default false. */
+  readonly isBooked?: true;
 };
 
 /**
@@ -39,26 +37,18 @@ const formats = {
     load: async () => (await import("./hledger.ts")).toHledger,
     about: "a journal, one transaction a bill, a balance assertion a day",
     isJournal: true,
-    isPriced: true,
-    showsWallets: true,
+    isBooked: true,
   },
   beancount: {
     load: async () => (await import("./beancount.ts")).toBeancount,
     about: "the same",
     isJournal: true,
-    isPriced: true,
-    showsWallets: true,
-  },
-  ccxt: {
-    load: async () => (await import("./ccxt.ts")).toCcxt,
-    about: "a JSON array of ccxt's ledger entries, one a line, numbers as text",
-    showsWallets: true,
+    isBooked: true,
   },
   koinly: {
     load: async () => (await import("./koinly.ts")).toKoinly,
     about: "Koinly's universal CSV",
-    isPriced: true,
-    showsWallets: true,
+    isBooked: true,
   },
 } as const satisfies Record<string, FormatEntry>;
 

@@ -127,7 +127,7 @@ export const groupedType = (group: string | null, name: string | null): string =
   `${group ?? ""}/${name ?? ""}`;
 
 /** The group and the name of a {@link groupedType}. */
-export const groupAndName = (type: string): readonly [string, string] => {
+const groupAndName = (type: string): readonly [string, string] => {
   const at = type.indexOf("/");
   return [type.slice(0, at), type.slice(at + 1)];
 };

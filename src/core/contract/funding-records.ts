@@ -15,7 +15,7 @@ export const fundingRecords = {
 } as const satisfies Operation;
 
 /** The fields of a record. It has no fee: that of a withdrawal is in no row, only in the balance. */
-export const fundingRecordFields = {
+const fundingRecordFields = {
   id: text,
   coin: text,
   groupType: optionalText,

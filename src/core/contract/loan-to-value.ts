@@ -8,14 +8,14 @@ import { optionalDecimal, optionalText, optionalTexts } from "./scalars.ts";
 const coin = optionalText.transform((name) => name ?? "");
 
 /** The debt in one coin: unpaid principal and unpaid interest. */
-export const debtFields = {
+const debtFields = {
   coin,
   unpaidQty: optionalDecimal,
   unpaidInterest: optionalDecimal,
 };
 
 /** The assets in one margin coin. */
-export const collateralFields = {
+const collateralFields = {
   coin,
   price: optionalDecimal,
   amount: optionalDecimal,
@@ -31,7 +31,7 @@ const rows = z
  * The loan-to-value record of one risk unit. Every value may be absent: what the exchange sends for a unit
  * without a loan is not known.
  */
-export const loanToValueFields = {
+const loanToValueFields = {
   /** Risk rate: debt over assets, a decimal. */
   ltv: optionalDecimal,
   /** User IDs of the sub-accounts in the risk unit. */

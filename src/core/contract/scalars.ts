@@ -58,17 +58,13 @@ const timeFault: FaultOf = (text) => {
   return Number(text) < timeEndMs ? undefined : "is past the year 9999";
 };
 
-// For JSON schemas, which cannot be derived from a transform.
-const decimalText = { type: "string", description: "A decimal number, with all its digits." };
-const timeText = { type: "string", description: "Milliseconds since the Unix epoch." };
-
 /** A decimal number as text, never a JavaScript number. A number literal keeps its digits. */
-export const decimal = sentAsText(decimalFault).meta(decimalText);
-export const optionalDecimal = optionallySentAsText(decimalFault).meta(decimalText);
+export const decimal = sentAsText(decimalFault);
+export const optionalDecimal = optionallySentAsText(decimalFault);
 
 /** A name or an id, as text. Ids exceed 2^53, so they are text everywhere. */
-export const text = sentAsText(nameFault).meta({ type: "string" });
-export const optionalText = optionallySentAsText(nameFault).meta({ type: "string" });
+export const text = sentAsText(nameFault);
+export const optionalText = optionallySentAsText(nameFault);
 
 /** A list of names that may be absent. */
 export const optionalTexts = z
@@ -77,8 +73,8 @@ export const optionalTexts = z
   .transform((texts) => texts ?? null);
 
 /** Milliseconds since the Unix epoch, sent as text. */
-export const epochMsText = sentAsText(timeFault).meta(timeText);
-export const optionalEpochMs = optionallySentAsText(timeFault).meta(timeText);
+export const epochMsText = sentAsText(timeFault);
+export const optionalEpochMs = optionallySentAsText(timeFault);
 /** A time for which -1, too, means that there is none. */
 export const optionalEpochMsOrNever = optionallySentAsText(timeFault, "-1");
 

@@ -29,7 +29,7 @@ export const spotBills = {
 } as const satisfies Operation;
 
 /** The fields of a bill. `size` is signed; whether it contains `fees` is learned from balances. */
-export const spotBillFields = {
+const spotBillFields = {
   billId: text,
   coin: text,
   groupType: optionalText,

@@ -7,7 +7,7 @@ import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./sca
  * The fields of a financial record. Source: the API's v3 documentation, relaxed where real answers differ
  * from it: the position fields were added after March 2026, and `symbol` may be empty.
  */
-export const unifiedBillFields = {
+const unifiedBillFields = {
   /** Upper or lower case: the documentation's sample says `Margin`. */
   category: optionalText,
   id: text,

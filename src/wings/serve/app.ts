@@ -9,7 +9,6 @@ import { secondMs } from "../../lib/time.ts";
 import { health, metrics } from "./health.ts";
 import { limitAnswers, limitedByConnection, limitReads } from "./load.ts";
 import { mirror } from "./mirror/mirror.ts";
-import { openapi } from "./mirror/openapi.ts";
 import { page, sendNoSuchPage } from "./page/page-routes.ts";
 import { createHttpMetrics, type HttpMetrics } from "./registry.ts";
 import type { RouteGroup, ServeDeps } from "./route-group.ts";
@@ -46,7 +45,7 @@ async function close(app: FastifyInstance): Promise<void> {
 }
 
 /** What the server sheds under load: all but health. */
-const limited: readonly RouteGroup[] = [metrics, mirror, openapi, page];
+const limited: readonly RouteGroup[] = [metrics, mirror, page];
 
 // For URL and headers together. The longest honest request has about 1 KiB.
 const headBytesMax = 16 * 1_024;

@@ -5,9 +5,8 @@ import {
   pageSizeDefault,
   pageSizeMax,
 } from "../../../core/contract/account-bills.ts";
-import { billFields } from "../../../core/contract/bill.ts";
 import { financialRecords } from "../../../core/contract/financial-records.ts";
-import { fundingRecordFields, fundingRecords } from "../../../core/contract/funding-records.ts";
+import { fundingRecords } from "../../../core/contract/funding-records.ts";
 import {
   categoryOf,
   classicProductTypes,
@@ -19,8 +18,7 @@ import {
   unifiedTypeOf,
 } from "../../../core/contract/product-types.ts";
 import { epochMsText } from "../../../core/contract/scalars.ts";
-import { spotBillFields, spotBills } from "../../../core/contract/spot-bills.ts";
-import { unifiedBillFields } from "../../../core/contract/unified-bill.ts";
+import { spotBills } from "../../../core/contract/spot-bills.ts";
 import { msOf } from "../../../core/postgres/values.ts";
 import type { ListQuery } from "../../../core/server/source.ts";
 import { typeGroup, typeName } from "./read-bill-page.ts";
@@ -31,15 +29,12 @@ const rowsMax = 1_000;
 // The longest name that the contract allows. An id has at most 20 digits.
 const nameLengthMax = 200;
 const name = z.string().min(1).max(nameLengthMax).optional();
-const time = (what: string) => epochMsText.meta({ type: "string", description: what }).optional();
-const cursor = (what: string) =>
-  z
-    .string()
-    .regex(/^\d{1,40}$/)
-    .meta({ description: what })
-    .optional();
+const cursor = z
+  .string()
+  .regex(/^\d{1,40}$/)
+  .optional();
 const oneOf = <const Names extends readonly string[]>(names: Names) =>
-  z.string().toUpperCase().pipe(z.enum(names)).meta({ description: "In any case." });
+  z.string().toUpperCase().pipe(z.enum(names));
 
 /** What is asked of a list of the mirror. */
 export type Question = ListQuery & {
@@ -54,13 +49,12 @@ const listQuery = <Names extends z.ZodRawShape>(names: Names) =>
     .strictObject({
       ...names,
       coin: name,
-      startTime: time("From this time on, in ms since the Unix epoch. Any age."),
-      endTime: time("Up to this time, inclusive."),
+      startTime: epochMsText.optional(),
+      endTime: epochMsText.optional(),
       limit: z
         .string()
         .regex(/^\d{1,4}$/)
         .refine((size) => Number(size) >= 1 && Number(size) <= rowsMax, `is not 1 to ${rowsMax}`)
-        .meta({ description: `How many bills, 1 to ${rowsMax}.` })
         .optional(),
     })
     .refine(isInOrder, { path: ["endTime"], error: "is before startTime" });
@@ -72,11 +66,8 @@ function isInOrder(query: object): boolean {
 
 /** An operation that lists bills. */
 export type Listing<Query extends z.ZodType<Question> = z.ZodType<Question>> = {
-  readonly name: string;
   readonly path: string;
-  readonly access: "signed";
   readonly query: Query;
-  readonly data: z.ZodType;
   productTypeOf(query: z.output<Query>): ProductType;
   /** How many rows a page has if no limit is asked for. */
   readonly usualRows: number;
@@ -105,11 +96,10 @@ export const wireBill = sql`format(
       )`;
 
 const pageOfV3 = (rows: string, endId: string) => `{"list":${rows},"cursor":"${endId}"}`;
-const cursorOfV3 = cursor("The cursor of the page before.");
 
 export const listings: readonly Listing[] = [
   listing({
-    ...accountBills,
+    path: accountBills.path,
     query: listQuery({
       productType: oneOf(classicProductTypes),
       symbol: name,
@@ -117,23 +107,23 @@ export const listings: readonly Listing[] = [
       marginCoin: name,
       businessType: name,
       onlyFunding: z.enum(["yes", "no"]).optional(),
-      idLessThan: cursor("The endId of the page before."),
+      /** The endId of the page before. */
+      idLessThan: cursor,
     }),
-    data: z.object({ bills: z.array(z.object(billFields)), endId: z.string() }),
     productTypeOf: ({ productType }) => productType,
     usualRows: pageSizeDefault,
     json: () => wireBill,
     dataOf: (rows, endId) => `{"bills":${rows},"endId":"${endId}"}`,
   }),
   listing({
-    ...financialRecords,
+    path: financialRecords.path,
     query: listQuery({
       category: oneOf(unifiedCategories),
       symbol: name,
       type: name,
-      cursor: cursorOfV3,
+      /** That of the page before. */
+      cursor,
     }),
-    data: z.object({ list: z.array(z.object(unifiedBillFields)), cursor: z.string() }),
     productTypeOf: ({ category }) => unifiedTypeOf(category),
     usualRows: pageSizeMax,
     // The position fields were added in 2026: older rows do not have them.
@@ -148,13 +138,13 @@ export const listings: readonly Listing[] = [
     dataOf: pageOfV3,
   }),
   listing({
-    ...spotBills,
+    path: spotBills.path,
     query: listQuery({
       groupType: name,
       businessType: name,
-      idLessThan: cursor("The id of the last bill of the page before."),
+      /** The id of the last bill of the page before. */
+      idLessThan: cursor,
     }),
-    data: z.array(z.object(spotBillFields)),
     productTypeOf: () => spotWallet,
     usualRows: pageSizeMax,
     json: () => sql`format(
@@ -164,9 +154,8 @@ export const listings: readonly Listing[] = [
     dataOf: (rows) => rows,
   }),
   listing({
-    ...fundingRecords,
-    query: listQuery({ type: name, cursor: cursorOfV3 }),
-    data: z.object({ list: z.array(z.object(fundingRecordFields)), cursor: z.string() }),
+    path: fundingRecords.path,
+    query: listQuery({ type: name, cursor }),
     productTypeOf: () => fundingWallet,
     usualRows: pageSizeMax,
     json: () => sql`format(

@@ -1,15 +1,8 @@
-import { z } from "zod";
-import { contractFields, contracts } from "../../../core/contract/contracts.ts";
-import {
-  collateralFields,
-  debtFields,
-  loanToValue,
-  loanToValueFields,
-  unifiedLoanToValue,
-} from "../../../core/contract/loan-to-value.ts";
-import type { Operation } from "../../../core/contract/operation.ts";
+import type { z } from "zod";
+import { contracts } from "../../../core/contract/contracts.ts";
+import { loanToValue, unifiedLoanToValue } from "../../../core/contract/loan-to-value.ts";
 import { emptyLists, serverTimes } from "../../../core/contract/public-lists.ts";
-import { symbolFields, symbols } from "../../../core/contract/symbols.ts";
+import { symbols } from "../../../core/contract/symbols.ts";
 import { accountSettings } from "../../../core/contract/unified-account.ts";
 import type { ApiRequest } from "../../../core/server/api.ts";
 import { readRequest } from "../../../core/server/http.ts";
@@ -23,13 +16,10 @@ import { createLedgerCache, type MirrorDeps } from "./ledger-time.ts";
 import { listings } from "./listings.ts";
 import { serveContracts, serveLoanToValue, serveSettings, serveSymbols } from "./stored-records.ts";
 
-/** An operation of the exchange's API as OpenAPI describes it: of bills, more can be asked than at the exchange. */
-type Described<Query extends z.ZodType = z.ZodType> = Pick<
-  Operation,
-  "name" | "path" | "access" | "data"
-> & { readonly query: Query };
+type Asked<Query extends z.ZodType> = { readonly path: string; readonly query: Query };
 
-export type Route = Described & {
+type Route = {
+  readonly path: string;
   answer(request: ApiRequest, door: Door): Promise<Served>;
 };
 
@@ -41,26 +31,26 @@ type Door = {
 };
 
 const signed = <Query extends z.ZodType>(
-  described: Described<Query>,
+  { path, query: schema }: Asked<Query>,
   serve: (query: z.output<Query>, asked: Admitted, deps: MirrorDeps) => Promise<Served>,
 ): Route => ({
-  ...described,
+  path,
   async answer(request, { access, deps }) {
     const key = access(request);
     if (key instanceof Refusal) return { data: key };
-    const query = queryOf(described.query, request);
+    const query = queryOf(schema, request);
     if (query instanceof Refusal) return { data: query };
     return serve(query, { key, now: epochMs(deps.now()) }, deps);
   },
 });
 
 const open = <Query extends z.ZodType>(
-  described: Described<Query>,
+  { path, query: schema }: Asked<Query>,
   serve: (query: z.output<Query>, deps: MirrorDeps) => Promise<Served>,
 ): Route => ({
-  ...described,
+  path,
   async answer(request, { refusalOf, deps }) {
-    const query = refusalOf(request.clientAddress) ?? queryOf(described.query, request);
+    const query = refusalOf(request.clientAddress) ?? queryOf(schema, request);
     return query instanceof Refusal ? { data: query } : serve(query, deps);
   },
 });
@@ -75,30 +65,14 @@ function queryOf<Query extends z.ZodType>(
     : new Refusal(400, "40020", "A parameter is given twice");
 }
 
-const record = z.object({
-  ...loanToValueFields,
-  subAccountUids: z.array(z.string()),
-  unpaidInfo: z.array(z.object(debtFields)),
-  balanceInfo: z.array(z.object(collateralFields)),
-});
-
-/** All routes of the mirror, for the server and for its OpenAPI document. */
 export const routes: readonly Route[] = [
   ...listings.map((listing) =>
     signed(listing, (query, asked, deps) => serveBills(listing, query, asked, deps)),
   ),
-  ...[loanToValue, unifiedLoanToValue].map((operation) =>
-    signed({ ...operation, data: record }, serveLoanToValue),
-  ),
+  ...[loanToValue, unifiedLoanToValue].map((operation) => signed(operation, serveLoanToValue)),
   signed(accountSettings, serveSettings),
-  open({ ...symbols, data: z.array(z.object(symbolFields)) }, serveSymbols),
-  open(
-    {
-      ...contracts,
-      data: z.array(z.object({ ...contractFields, supportMarginCoins: z.array(z.string()) })),
-    },
-    serveContracts,
-  ),
+  open(symbols, serveSymbols),
+  open(contracts, serveContracts),
   ...serverTimes.map((operation) =>
     open(operation, async (_, { now }) => ({ data: { serverTime: String(Math.floor(now())) } })),
   ),
