@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { parseEnv } from "node:util";
 import { Command, CommanderError } from "commander";
 import type { Environment } from "./accounts/settings.ts";
@@ -16,6 +16,7 @@ import {
 import type { Define, Program } from "./commands/options.ts";
 import { messageOf, UsageError } from "./lib/errors.ts";
 import { withShortWords } from "./lib/printable.ts";
+import { readTextFile } from "./lib/text-file.ts";
 import { programVersion } from "./lib/version.ts";
 
 type Load = () => Promise<{ readonly define: Define }>;
@@ -125,7 +126,7 @@ export async function runCommandLine(
 
 function readEnvFile(): Environment {
   try {
-    return existsSync(".env") ? parseEnv(readFileSync(".env", "utf8")) : {};
+    return existsSync(".env") ? parseEnv(readTextFile(".env")) : {};
   } catch (error) {
     throw new UsageError(`.env cannot be read (${messageOf(error)}); correct it or remove it`);
   }

@@ -180,6 +180,21 @@ test(".env is read, what is set for the process wins over it, and one that canno
     expect(await told(env)).toContain(`SYNC_LTV "${loan}" is not`);
     expect(await told(env)).toContain('LOG_LEVEL "from file" is not');
   }
+  const text = "\ufeffDATABASE_URL=mysql://x\r\nSYNC_LTV=file\r\n";
+  const saved = [
+    Buffer.from(text),
+    Buffer.from(text, "utf16le"),
+    Buffer.from(text, "utf16le").swap16(),
+    Buffer.from(text.replaceAll("\r\n", "\r")),
+  ];
+  for (const bytes of saved) {
+    await writeFile(path, bytes);
+    expect(await told()).toMatch(
+      /^ {2}DATABASE_URL is not an address;[\s\S]*SYNC_LTV "file" is not/m,
+    );
+  }
+  await writeFile(path, Buffer.from(text.slice(1), "utf16le"));
+  expect(await told()).toMatch(/^\.env cannot be read \(it is not UTF-8 text; save it as UTF-8\)/);
   await rm(path);
   await mkdir(path);
   expect(await told()).toMatch(/^\.env cannot be read \(EISDIR.*\); correct it or remove it\n$/);

@@ -13,7 +13,7 @@ const credentials = {
 
 /** A configuration as plain text and numbers, the one account's fields among them. */
 async function read(environment: Environment, isSigned = true) {
-  const { database, baseUrl, accounts, ...config } = readConfig(
+  const { database, baseUrl, proxy, accounts, ...config } = readConfig(
     { ...credentials, ...environment },
     { credentials: isSigned },
   );
@@ -21,7 +21,7 @@ async function read(environment: Environment, isSigned = true) {
   const keys = lookUp?.();
   expect(others).toEqual([]);
   return {
-    ...{ ...config, ...account, baseUrl: baseUrl.href },
+    ...{ ...config, ...account, baseUrl: baseUrl.href, proxy: proxy?.reveal() },
     database: "url" in database ? database.url.reveal() : database.dataDir,
     keys: keys && [keys.key, keys.secret, keys.passphrase].map((secret) => secret.reveal()),
   };
@@ -53,6 +53,7 @@ const defaults = {
   riskUnitIds: [],
   keys: Object.values(credentials),
   baseUrl: "https://api.bitget.com/",
+  proxy: undefined,
   database: "./data",
   settleLagMs: 600_000,
   recoverFrom: undefined,
@@ -82,6 +83,16 @@ test.each<[Environment, object]>([
   ],
   [{ EXCHANGE_BASE_URL: "http://127.0.0.1:8080" }, { baseUrl: "http://127.0.0.1:8080/" }],
   [{ EXCHANGE_BASE_URL: "http://[::1]:1" }, { baseUrl: "http://[::1]:1/" }],
+  [{ HTTPS_PROXY: "http://u:p@h:3128" }, { proxy: "http://u:p@h:3128/" }],
+  [{ HTTPS_PROXY: "h:3128", NO_PROXY: "get.com,api.bitget.com:80" }, { proxy: "http://h:3128/" }],
+  [
+    { https_proxy: "https://h", HTTP_PROXY: "x" },
+    { proxy: "https://h/", warnings: [] },
+  ],
+  [{ HTTPS_PROXY: "http://h", EXCHANGE_BASE_URL: "http://127.0.0.1:1" }, { proxy: undefined }],
+  [{ HTTPS_PROXY: "http://h", NO_PROXY: "a, .bitget.com" }, { proxy: undefined }],
+  [{ HTTPS_PROXY: "http://h", no_proxy: "API.bitget.com:443" }, { proxy: undefined }],
+  [{ HTTPS_PROXY: "http://h", NO_PROXY: "*" }, { proxy: undefined }],
   [{ ACCOUNT_NAME: "desk-1.eu_A" }, { name: "desk-1.eu_A" }],
   [
     { PRODUCT_TYPES: " UTA-SPOT, USDT-FUTURES,UTA-SPOT," },
@@ -113,6 +124,15 @@ test.each<[Environment, object]>([
     { PRODUCT_TYPE: "", EXCHANGE_RATES_URL: "x", SYNC_TOKEN: "x", LOG_FORMAT: "x" },
     { warnings: [] },
   ],
+  // A credential may have quotes.
+  [
+    { EXCHANGE_API_KEY: '"key"' },
+    {
+      warnings: [
+        expect.stringMatching(/^EXCHANGE_API_KEY has quotes around its value, which docker/),
+      ],
+    },
+  ],
   // What may be another program's is a warning, where it differs by a letter.
   [
     { DATABSE_URL: "x", LOG_LEVL: "x" },
@@ -124,7 +144,9 @@ test.each<[Environment, object]>([
 
 test.each<[Environment, RegExp]>([
   [{ DATABASE_URL: "mysql://h/n" }, /^DATABASE_URL is not an address; write postgres:\/\/USER/],
-  [{ DATABASE_URL: "postgres://u:p#1@h/n" }, /a # or \/ in the password as %23 or %2F/],
+  [{ DATABASE_URL: "postgres://u:p#1@h/n" }, /#, \/ or \? in the password as %40, %23, %2F or %3F/],
+  [{ DATA_DIR: '"./data"' }, /^DATA_DIR has quotes around its value, which docker run --env-file/],
+  [{ HEALTH_MAX_LTV: "0.5", HTTPS_PROXY: "socks5://h:1" }, /^HTTPS_PROXY is not the address of a/],
   [{ EXCHANGE_BASE_URL: "api.bitget.com" }, /^EXCHANGE_BASE_URL is not a URL such as https:/],
   [{ EXCHANGE_BASE_URL: "ftp://127.0.0.1" }, /is not a URL such as/],
   [{ EXCHANGE_BASE_URL: "https://proxy.example/bitget" }, /write https:\/\/proxy\.example$/],
@@ -149,6 +171,37 @@ test.each<[Environment, RegExp]>([
   const [fault, ...others] = faultsOf({ ...credentials, ...environment });
   expect(fault).toMatch(expected);
   expect(others).toEqual([]);
+});
+
+test.each([
+  "postgres://user:hunter2@Pass/word@db.example.com:5432/ledger",
+  "postgres://user:hunter2@Pass@db.example.com/ledger",
+  "postgres://user:hunter2/Pass@db.example.com/ledger",
+  "postgres://user:1/Pass@db.example.com/ledger",
+  "postgres://user:hunter2@Pass?word@db.example.com/ledger",
+  "postgres://user:hunter2@Pass#word@db.example.com/ledger",
+  "postgres://user:hunter2@Pass/word=1@db.example.com/ledger?sslmode=disable",
+])(
+  "an address whose password has a bare @, / or ? is refused, and no piece of it is told: %s",
+  (DATABASE_URL) => {
+    for (const attempt of [
+      () => readConfig({ ...credentials, DATABASE_URL }, { credentials: true }),
+      () => readDatabaseConfig({ DATABASE_URL }),
+    ]) {
+      const message = refusal(attempt);
+      expect(message).toMatch(/DATABASE_URL is not an address; .* as %40, %23, %2F or %3F/);
+      expect(message).not.toMatch(/hunter2|Pass|word=|word@/);
+    }
+  },
+);
+
+test("an address in quotes that docker kept is told so, and is no address of an embedded database either", () => {
+  const quoted = { DATABASE_URL: "'postgres://u:p@h/n'" };
+  for (const attempt of [
+    () => readConfig({ ...credentials, ...quoted }, { credentials: true }),
+    () => readDatabaseConfig(quoted),
+  ])
+    expect(refusal(attempt)).toMatch(/DATABASE_URL has quotes around its value/);
 });
 
 test("all faults are told in one message, and where to set what they name", () => {

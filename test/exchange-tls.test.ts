@@ -1,11 +1,14 @@
 // Holds: Within the limit
 // TLS is verified unless the URL says otherwise, or the database is on this machine and it says nothing.
 
+import { createServer as createPlainServer, type IncomingMessage } from "node:http";
 import { createSecureServer } from "node:http2";
 import { createServer } from "node:https";
+import { connect, type Socket } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { openTransport } from "../src/core/exchange/transport.ts";
+import { Secret } from "../src/lib/secret.ts";
 import {
   certificate,
   certificateOfOther,
@@ -58,6 +61,53 @@ test.each([
     expect([attempts.length, server.requests()]).toEqual([1, 0]);
   },
 );
+
+/** A proxy that passes connections on, and notes where to and with which words of authority. */
+async function serveProxy(status = "200 OK") {
+  const tunnels: (string | undefined)[][] = [];
+  const server = createPlainServer();
+  server.on("connect", ({ url = "", headers }: IncomingMessage, socket: Socket) => {
+    tunnels.push([url, headers["proxy-authorization"]]);
+    socket.write(`HTTP/1.1 ${status}\r\n\r\n`);
+    if (!status.startsWith("200")) return socket.end();
+    const { hostname, port } = new URL(`http://${url}`);
+    const way = connect(Number(port), hostname);
+    way.on("error", () => undefined);
+    socket.on("error", () => undefined);
+    return way.pipe(socket).pipe(way);
+  });
+  return Object.assign(await listening(server), { tunnels });
+}
+
+test("through a proxy, the exchange's own certificate is verified, and the proxy sees no request", async () => {
+  await using exchange = await serveTls(certificate);
+  await using proxy = await serveProxy();
+  await using transport = openTransport();
+  const ask = (host: string) =>
+    transport({
+      url: new URL(`https://${exchange.host}`),
+      headers: {},
+      proxy: new Secret(`http://user:word@${host}`),
+    });
+  await expect(ask(proxy.host)).rejects.toMatchObject({
+    kind: "refused-request",
+    message: expect.stringMatching(
+      new RegExp(`^no answer from ${exchange.host} through the proxy ${proxy.host}: .*self-signed`),
+    ),
+  });
+  expect(exchange.requests()).toBe(0);
+  trust(certificate);
+  expect(await ask(proxy.host)).toMatchObject({ status: 200 });
+  expect(await ask(proxy.host)).toMatchObject({ status: 200 });
+  expect(exchange.requests()).toBe(2);
+  const word = `Basic ${Buffer.from("user:word").toString("base64")}`;
+  expect(new Set(proxy.tunnels.map(String))).toEqual(new Set([`${exchange.host},${word}`]));
+  await using closed = await serveProxy("407 Proxy Authentication Required");
+  await expect(ask(closed.host)).rejects.toMatchObject({
+    kind: "unavailable",
+    message: expect.stringMatching(/the proxy refused it \(407\)/),
+  });
+});
 
 test("a front that offers HTTP/2 gets each request over HTTP/1.1: undici would repeat those that HTTP/2 refuses", async () => {
   trust(certificate);

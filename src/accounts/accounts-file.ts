@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import {
@@ -8,6 +8,7 @@ import {
 } from "../core/contract/product-types.ts";
 import { shownCode } from "../lib/errors.ts";
 import { didYouMean } from "../lib/nearest.ts";
+import { readTextFile } from "../lib/text-file.ts";
 import { type Account, type Configured, wantedTypes } from "./account.ts";
 import {
   credentialKeys,
@@ -207,7 +208,7 @@ function accountOf(
 /** A JSON file's content; undefined where it has a fault. */
 function jsonOf(path: string, fault: Fault): { readonly value: unknown } | undefined {
   try {
-    return { value: JSON.parse(readFileSync(path, "utf8").replace(/^\ufeff/, "")) };
+    return { value: JSON.parse(readTextFile(path)) };
   } catch (error) {
     if (!(error instanceof SyntaxError)) {
       fault(`cannot be read (${shownCode(error)}); correct the path ${path} or its permissions`);

@@ -8,6 +8,7 @@ import type { EpochMs } from "../lib/time.ts";
 import { type Account, type Configured, wantedTypes } from "./account.ts";
 import { type AccountsSource, readAccounts } from "./accounts-file.ts";
 import { credentialOrigin, credentialVariables } from "./credentials.ts";
+import { proxyFor } from "./proxy.ts";
 import {
   type Environment,
   type LogLevel,
@@ -22,6 +23,8 @@ export type DatabaseConfig = { readonly url: Secret } | { readonly dataDir: stri
 export type Config = Configured & {
   readonly database: DatabaseConfig;
   readonly baseUrl: URL;
+  /** The proxy through which the exchange is asked. */
+  readonly proxy: Secret | undefined;
   /** Where the server's own keys are: beside the file of accounts, or beside `.env`. */
   readonly keysFile: string;
   readonly settleLagMs: number;
@@ -51,8 +54,13 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
   const values = valuesOf(environment);
   const { data: settings, error } = variables.safeParse(values);
   const slips = misspelled(values);
-  const textsOf = (isFault: boolean) =>
-    slips.flatMap(({ isOurs, text }) => (isOurs === isFault ? text : []));
+  const textsOf = (isFault: boolean) => [
+    ...slips.flatMap(({ isOurs, text }) => (isOurs === isFault ? text : [])),
+    // A credential may have them.
+    ...quoted(values).flatMap((name) =>
+      isCredential(name) === isFault ? [] : [`${name} ${keptQuotes}`],
+    ),
+  ];
   faults.push(...faultsIn(error), ...textsOf(true));
   const fault = (text: string) => faults.push(text);
   const path = values["ACCOUNTS_FILE"];
@@ -65,6 +73,7 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
   return Object.freeze({
     database: databaseOf(settings, values),
     baseUrl: settings.EXCHANGE_BASE_URL,
+    proxy: proxyFor(settings.EXCHANGE_BASE_URL, settings),
     ...accounts,
     warnings: [...accounts.warnings, ...textsOf(false)],
     keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),
@@ -80,8 +89,9 @@ export function readDatabaseConfig(environment: Environment): DatabaseConfig {
   const values = valuesOf(environment);
   const names = { DATABASE_URL: true, DATA_DIR: true } as const;
   const { data: settings, error } = variables.pick(names).safeParse(values);
-  if (settings !== undefined) return databaseOf(settings, values);
-  throw faulty(faultsIn(error));
+  const kept = quoted(values).flatMap((name) => (name in names ? `${name} ${keptQuotes}` : []));
+  if (settings !== undefined && kept.length === 0) return databaseOf(settings, values);
+  throw faulty([...faultsIn(error), ...kept]);
 }
 
 /** Each fault, with its variable first. */
@@ -93,9 +103,22 @@ const valuesOf = (environment: Environment): Environment =>
   Object.fromEntries(
     Object.entries(environment).flatMap(([name, value = ""]) => {
       const text = value.trim();
-      return text === "" ? [] : [[name, text]];
+      return text === "" ? [] : [[proxyNames[name] ?? name, text]];
     }),
   );
+
+/** Other programs read these in small letters. */
+const proxyNames: Readonly<Record<string, string>> = {
+  https_proxy: "HTTPS_PROXY",
+  no_proxy: "NO_PROXY",
+};
+
+/** The variables of this program whose values have quotes around them. */
+const quoted = (values: Environment): readonly string[] =>
+  variableNames.filter((name) => /^(["'`]).*\1$|^[“„‘].*[”“’]$/s.test(values[name] ?? ""));
+
+const keptQuotes =
+  "has quotes around its value, which docker run --env-file, say, keeps; write it without them";
 
 function faulty(faults: readonly string[], accountsFile?: string): UsageError {
   const list = faults.map((fault) => `  ${fault}`).join("\n");
@@ -123,7 +146,9 @@ const slipMax = 2;
 
 /** A misspelled variable would leave a default in force that nobody wanted. */
 function misspelled(values: Environment) {
-  const unset = variableNames.filter((name) => values[name] === undefined);
+  const unset = variableNames.filter(
+    (name) => values[name] === undefined && !Object.values(proxyNames).includes(name),
+  );
   return Object.keys(values).flatMap((name) => {
     if (variableNames.some((variable) => variable === name)) return [];
     const isOurs = prefix.test(name);
@@ -132,6 +157,9 @@ function misspelled(values: Environment) {
     return meant === undefined ? [] : [{ isOurs, text }];
   });
 }
+
+const isCredential = (name: string): boolean =>
+  credentialVariables.some((variable) => variable === name);
 
 const ofOneAccount = [
   ...credentialVariables,

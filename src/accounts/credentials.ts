@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { parseEnv } from "node:util";
 import { z } from "zod";
 import { shownCode, UsageError } from "../lib/errors.ts";
 import { Secret } from "../lib/secret.ts";
+import { readTextFile } from "../lib/text-file.ts";
 import type { LookUp } from "./account.ts";
 
 /** An account's credentials, as a file names them. */
@@ -65,7 +66,7 @@ function textOf(
     );
   }
   try {
-    return withoutLineEnd(readFileSync(resolve(folder, reference.file), "utf8"));
+    return readTextFile(resolve(folder, reference.file)).replace(/\n$/, "");
   } catch (error) {
     // The path is not shown: a secret may have been put where it belongs.
     throw new UsageError(
@@ -74,8 +75,6 @@ function textOf(
     );
   }
 }
-
-const withoutLineEnd = (text: string): string => text.replace(/\r?\n$/, "");
 
 /** A warning about those of these files with credentials that other users may read or write. */
 export function exposureOf(paths: readonly string[]): readonly string[] {
@@ -93,7 +92,7 @@ export function exposureOf(paths: readonly string[]): readonly string[] {
 /** The same of the file `.env`; undefined where there is none, or it holds no credential. */
 export function envFileExposure(path = ".env"): readonly string[] | undefined {
   if (!existsSync(path)) return undefined;
-  const variables = parseEnv(readFileSync(path, "utf8"));
+  const variables = parseEnv(readTextFile(path));
   return [...credentialVariables, "DATABASE_URL"].some((name) => variables[name]?.trim())
     ? exposureOf([path])
     : undefined;

@@ -5,6 +5,7 @@ import { didYouMean } from "../lib/nearest.ts";
 import { Secret } from "../lib/secret.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../lib/time.ts";
 import { fitsHeader, headerFault } from "./credentials.ts";
+import { proxyAddress } from "./proxy.ts";
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -91,8 +92,8 @@ export const variables = z.object({
     .string()
     .refine(isDatabaseUrl, {
       error:
-        "is not an address; write postgres://USER:PASSWORD@HOST:5432/NAME, with a # or / in the " +
-        "password as %23 or %2F, or leave it out for the embedded Postgres",
+        "is not an address; write postgres://USER:PASSWORD@HOST:5432/NAME, with an @, #, / or ? in the " +
+        "password as %40, %23, %2F or %3F, or leave it out for the embedded Postgres",
     })
     .optional()
     .describe(
@@ -165,6 +166,17 @@ export const variables = z.object({
     })
     .prefault("https://api.bitget.com")
     .describe("https, or http on this machine"),
+  HTTPS_PROXY: z
+    .string()
+    .transform((text, context) => {
+      const url = proxyAddress(text);
+      const message = "is not the address of a proxy; write http://HOST:PORT";
+      if (url === undefined) context.issues.push({ code: "custom", message, input: undefined });
+      return url ?? new URL("none:");
+    })
+    .optional()
+    .describe("the proxy through which the exchange is asked; also in small letters"),
+  NO_PROXY: z.string().optional().describe("comma list of hosts that are reached without it"),
 });
 
 const isDay = (text: string): boolean =>
@@ -193,10 +205,11 @@ const isLoopback = ({ hostname }: URL): boolean =>
 function isDatabaseUrl(text: string): boolean {
   const url = URL.parse(text);
   if (url === null || !/^postgres(ql)?:\/\//.test(text)) return false;
-  // A bare / ? or # in a password ends the address there: its user would be taken for the host,
-  // and messages would name the rest of the password as the database.
-  const { username, hostname, pathname, search, hash } = url;
-  return username !== "" || hostname === "" || !`${pathname}${search}${hash}`.includes("@");
+  // A bare / ? or # in a password ends the address there, and of two @ each tool takes another for the end of the
+  // password: a piece of it would be taken for the host, looked up and shown.
+  const [authority = "", ...others] = text.replace(/^\w+:\/\//, "").split(/[/?#]/);
+  if (authority.split("@").length > 2) return false;
+  return url.hostname === "" || !others.join("").includes("@");
 }
 
 /** What the driver takes TLS's rules from; uselibpqcompat leaves all of them to libpq's words. */

@@ -20,6 +20,7 @@ import { symbols } from "../core/contract/symbols.ts";
 import { readSideBySide } from "../core/exchange/address-limits.ts";
 import { keyRightsText } from "../core/exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
+import { hostOf } from "../core/exchange/transport.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { explained, lacksRight } from "../core/postgres/database-errors.ts";
 import { onlyRow } from "../core/postgres/values.ts";
@@ -283,7 +284,7 @@ async function accountsToTry(
 
 /** Checks that the exchange answers, the clock, and what each account's key may read. */
 async function checkExchange(
-  config: Pick<Config, "baseUrl" | "accounts">,
+  config: Pick<Config, "baseUrl" | "proxy" | "accounts">,
   /** A migrated database; undefined if it is not migrated or cannot be reached. */
   db: Database | undefined,
   report: Report,
@@ -298,7 +299,9 @@ async function checkExchange(
     report(failed("exchange", error));
     return;
   }
-  report(ok("exchange", `${config.baseUrl.origin} answers`));
+  const { proxy } = config;
+  const through = proxy === undefined ? "" : `, through the proxy ${hostOf(proxy)} of HTTPS_PROXY`;
+  report(ok("exchange", `${config.baseUrl.origin} answers${through}`));
   report(clockCheck(exchangeClock.offsetMs()));
   const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
   const check = async (wanted: Account): Promise<readonly Check[]> => {

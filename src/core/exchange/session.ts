@@ -51,7 +51,7 @@ export type AccountExchange = {
  * Builds a client for an account, with its own clock and its own limits below those of the address.
  */
 export function exchangeOf(
-  config: Pick<ClientDeps, "baseUrl">,
+  config: Pick<ClientDeps, "baseUrl" | "proxy">,
   account: Partial<Pick<ClientDeps, "credentials" | "demo">>,
   access: ExchangeAccess,
 ): AccountExchange {
@@ -68,10 +68,11 @@ export function exchangeOf(
     limiters.set(operation.name, newLimiter);
     return newLimiter;
   };
-  const { baseUrl } = config;
+  const { baseUrl, proxy } = config;
   const { credentials, demo = false } = account;
   const client = createClient({
     baseUrl,
+    proxy,
     transport,
     clock,
     random,

@@ -1,8 +1,9 @@
 import { isUtf8 } from "node:buffer";
-import { Agent, type Dispatcher, request } from "undici";
+import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import { ExchangeError, errorCode, messageOf } from "../../lib/errors.ts";
 import { openFilesRemedy, saysOutOfFiles } from "../../lib/open-files.ts";
 import { attemptMaxMs, patiently } from "../../lib/patiently.ts";
+import type { Secret } from "../../lib/secret.ts";
 import { secondMs } from "../../lib/time.ts";
 
 export type HttpRequest = {
@@ -10,6 +11,8 @@ export type HttpRequest = {
   readonly headers: Readonly<Record<string, string>>;
   /** Called when the request is sent, on an open connection: after the handshakes. */
   readonly onSent?: () => void;
+  /** The address of the proxy through which it is sent. */
+  readonly proxy?: Secret | undefined;
 };
 
 export type HttpAnswer = {
@@ -52,19 +55,32 @@ export function openTransport(
   limits = transportLimits,
   localAddress?: string,
 ): Transport & AsyncDisposable {
-  const agent = new Agent({
+  const tls = { rejectUnauthorized: true, timeout: limits.connectMaxMs };
+  const options = {
     // Over HTTP/2 undici resends requests that the server refused, or left unanswered at a GOAWAY: 40
     // requests arrived as 76. Over HTTP/1.1, one at a time on each connection, it resends nothing.
     allowH2: false,
-    connect: { timeout: limits.connectMaxMs, rejectUnauthorized: true, ...patiently },
     // Set here, because undici ignores a localAddress inside `connect`.
     ...(localAddress !== undefined && { localAddress }),
     headersTimeout: limits.silenceMaxMs,
     bodyTimeout: limits.silenceMaxMs,
     maxResponseSize: limits.bodyMaxBytes,
-  });
-  const send: Transport = async ({ url, headers, onSent }) => {
+  };
+  const agents = new Map<string | undefined, Dispatcher>();
+  const agentOf = (proxy: Secret | undefined): Dispatcher => {
+    const uri = proxy?.reveal();
+    const connect = { ...tls, ...patiently };
+    const agent =
+      agents.get(uri) ??
+      (uri === undefined
+        ? new Agent({ ...options, connect })
+        : new ProxyAgent({ ...options, uri, requestTls: tls, proxyTls: connect }));
+    agents.set(uri, agent);
+    return agent;
+  };
+  const send: Transport = async ({ url, headers, onSent, proxy }) => {
     try {
+      const agent = agentOf(proxy);
       const answer = await request(url, {
         method: "GET",
         headers: { ...ownHeaders, ...headers },
@@ -81,14 +97,22 @@ export function openTransport(
     } catch (error) {
       if (error instanceof ExchangeError) throw error;
       // The cause is left out: undici's error may hold what the server sent, which may be our own headers.
-      const message = `no answer from ${url.host}: ${reasonOf(error, limits)}`;
+      const through = proxy === undefined ? "" : ` through the proxy ${hostOf(proxy)}`;
+      const message = `no answer from ${url.host}${through}: ${reasonOf(error, limits)}`;
       throw isUntrusted(error)
         ? new ExchangeError("refused-request", `${message}; ${certificateRemedy}`)
         : new ExchangeError("unavailable", message);
     }
   };
-  return Object.assign(send, { [Symbol.asyncDispose]: () => agent.destroy() });
+  return Object.assign(send, {
+    async [Symbol.asyncDispose]() {
+      await Promise.all(Array.from(agents.values(), (agent) => agent.destroy()));
+    },
+  });
 }
+
+/** Where a proxy is, without its user and password. */
+export const hostOf = (proxy: Secret): string => new URL(proxy.reveal()).host;
 
 /**
  * The body as text. A byte that is not UTF-8 would be stored as U+FFFD, in a bill that looks intact, so a
@@ -151,7 +175,10 @@ function reasonOf(error: unknown, limits: TransportLimits): string {
     case "UND_ERR_SOCKET":
       return "the connection was closed before the answer was complete";
     default: {
-      const message = shortened(error);
+      const message = shortened(error).replace(
+        /^Proxy response \((\d+)\).*/,
+        "the proxy refused it ($1); check its address, user and password in HTTPS_PROXY",
+      );
       return saysOutOfFiles(message) ? `${message}: ${openFilesRemedy}` : message;
     }
   }

@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
 import type { Log } from "../../../commands/log.ts";
 import { productTypes } from "../../../core/contract/product-types.ts";
 import { errorCode, messageOf, UsageError } from "../../../lib/errors.ts";
+import { readTextFile } from "../../../lib/text-file.ts";
 import { secondMs } from "../../../lib/time.ts";
 import { makeWholeFile, type WholeFile } from "../../../lib/whole-file.ts";
 
@@ -62,7 +63,7 @@ export function readKeys(path: string): readonly MirrorKey[] {
     );
   }
   try {
-    return file.parse(JSON.parse(readFileSync(path, "utf8"))).keys;
+    return file.parse(JSON.parse(readTextFile(path))).keys;
   } catch (error) {
     // The parser's message may quote a secret.
     const why = error instanceof SyntaxError || error instanceof z.ZodError ? "" : messageOf(error);
