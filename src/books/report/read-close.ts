@@ -1,22 +1,49 @@
-import { sql } from "drizzle-orm";
+import { type SQL, sql } from "drizzle-orm";
 import { isSelected, type RosterLedger, type Selection } from "../../accounts/roster.ts";
 import { readComparedBalances } from "../../check/health/balances.ts";
 import { readAccepted, readFindings } from "../../check/health/findings.ts";
 import { type Finding, isOfBills } from "../../check/health/kinds.ts";
 import type { Limits } from "../../check/health/select.ts";
 import { acceptedParts, headLines } from "../../check/health/verdict.ts";
+import { type Break, readBreaks } from "../../check/reconcile/breaks.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
 import { onlyRow, timeText } from "../../core/postgres/values.ts";
+import { contentColumns } from "../../core/store/bill-rows.ts";
 import { readExchangeTime } from "../../core/store/known-time.ts";
 import { appliedMigrations } from "../../core/store/migrate.ts";
-import { type Interval, interval, subtract } from "../../core/words/intervals.ts";
+import { isOpenRejection } from "../../core/store/rejected-bills.ts";
+import { joinRules, walletMoves } from "../../core/views/wallet-moves.ts";
+import { type Interval, intersect, interval, subtract, union } from "../../core/words/intervals.ts";
+import { ledgerStart } from "../../core/words/plan.ts";
+import { decimalOf } from "../../lib/decimal.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
 import { programVersion } from "../../lib/version.ts";
 import { formatCounted, formatInterval, ledgerName } from "../../output/output-format.ts";
-import { readReportedWallets } from "../export/reported-wallets.ts";
-import type { BalanceCheck, CloseReport, LedgerClose, ReportOptions } from "./close-report.ts";
+import { readBills } from "../export/read-bills.ts";
+import {
+  inAll,
+  isBillOf,
+  isWithin,
+  type ReportedWallet,
+  readReportedWallets,
+  readTimes,
+} from "../export/reported-wallets.ts";
+import {
+  type BalanceCheck,
+  type Change,
+  type CloseReport,
+  type Coverage,
+  type LedgerClose,
+  type Listed,
+  type Rejected,
+  type ReportOptions,
+  type Restatement,
+  shownMax,
+} from "./close-report.ts";
+import { digestOf } from "./digest.ts";
+import { readFigures } from "./figures.ts";
 import { readFlows } from "./flows.ts";
-import { readLedgerClose } from "./read-ledger.ts";
+import { readLiquidations } from "./liquidations.ts";
 
 /**
  * The period of the selected ledgers, as stored at one moment.
@@ -154,4 +181,236 @@ async function readVersions(tx: Transaction) {
     postgres,
     schema: formatCounted(migrations, "migration"),
   };
+}
+
+/** A ledger's period, in one snapshot. */
+async function readLedgerClose(
+  tx: Transaction,
+  stored: ReportedWallet,
+  { span, signedAt }: Pick<ReportOptions, "span" | "signedAt">,
+): Promise<Omit<LedgerClose, "balanceChecks" | "flows">> {
+  const { account, productTypes, endedAt } = stored;
+  // An end after the period is not part of the report.
+  const isEnded = endedAt !== undefined && endedAt < span.to;
+  const wallet = { ...stored, endedAt: isEnded ? endedAt : undefined };
+  const selection = { accounts: [account], productTypes, ...span };
+  const restatements = await readRestatements(tx, wallet, span);
+  return {
+    ...{ wallet, restatements },
+    digest: await digestOf(readBills(tx, selection)),
+    coverage: await readCoverage(tx, wallet, span),
+    reconciledAt: await readReconciledAt(tx, wallet),
+    figures: await readFigures(tx, wallet, span),
+    liquidations: await readLiquidations(tx, wallet, span),
+    changes: signedAt === undefined ? [] : await readChanges(tx, wallet, span, signedAt),
+    digestThen:
+      signedAt === undefined
+        ? undefined
+        : await digestOf(readBills(tx, { ...selection, asOf: signedAt })),
+    rejected: await readRejected(tx, wallet, isOpenRejection),
+    acceptedRows: (await readRejected(tx, wallet, sql`note is not null`)).shown,
+    breaks: await readPeriodBreaks(tx, wallet, span, restatements.total > 0),
+  };
+}
+
+async function readCoverage(
+  tx: Transaction,
+  wallet: ReportedWallet,
+  span: Interval,
+): Promise<Coverage> {
+  const { unread, endedAt } = wallet;
+  const times = await readTimes(tx, wallet);
+  const read = unread.length === 0 ? inAll(times.map(({ coverage }) => coverage)) : [];
+  const recoverFrom = Math.max(span.from, ...times.map((one) => ledgerStart(one, span.to)));
+  const complete = intersect([span], read);
+  const inAny = (all: readonly Interval[]) => intersect([span], union(all));
+  const lost = subtract(inAny(times.flatMap((one) => one.lost)), complete);
+  const known = [...complete, ...lost];
+  const recovered = subtract(inAny(times.flatMap((one) => one.recovered ?? [])), known);
+  // After its closing, a ledger has nothing to read.
+  const wanted = interval(span.from, Math.min(span.to, endedAt ?? span.to));
+  return {
+    ...{ read, complete, lost, recovered },
+    older: subtract(interval(span.from, Math.min(recoverFrom, span.to)), recovered),
+    unread: subtract(wanted, [...known, ...recovered]),
+    isStartRead: [...complete, ...recovered].some(({ from }) => from === span.from),
+  };
+}
+
+async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promise<string | null> {
+  const { rows } = await tx.execute<{ reconciled_at: string | null }>(sql`
+    select ${timeText(sql`min(reconciled_at)`)} as reconciled_at
+    from reconciled_chains
+    where account = ${wallet.account} and wallet = ${wallet.productType}`);
+  return rows[0]?.reconciled_at ?? null;
+}
+
+/** The rejected rows of any time, because a broken row's month cannot be known. */
+async function readRejected(
+  tx: Transaction,
+  wallet: ReportedWallet,
+  isWanted: SQL,
+): Promise<Listed<Rejected>> {
+  const { rows } = await tx.execute<Rejected & { total: string }>(sql`
+    select
+      digest,
+      bill_id as "billId",
+      path,
+      reason,
+      ${timeText(sql`rejected_at`)} as "rejectedAt",
+      note,
+      accepted_by as "acceptedBy",
+      ${timeText(sql`closed_at`)} as "acceptedAt",
+      count(*) over () as total
+    from rejected_bills
+    where ${isBillOf(wallet)}
+      and ${isWanted}
+    order by rejected_at, digest
+    limit ${shownMax}`);
+  return listed(rows);
+}
+
+const listed = <Item>(rows: readonly (Item & { readonly total: string })[]): Listed<Item> => ({
+  total: Number(rows[0]?.total ?? 0),
+  shown: rows.map(({ total: _, ...row }) => row as Item),
+});
+
+/** Replaced contents of bills that are or were of the period, each beside the content that came after it. */
+async function readRestatements(
+  tx: Transaction,
+  wallet: ReportedWallet,
+  span: Interval,
+): Promise<Listed<Restatement>> {
+  const isOfPeriod = (content: SQL) => isWithin(sql`(${content} ->> 'c_time')::timestamptz`, span);
+  type Content = Readonly<Record<string, string | null>>;
+  type Row = Omit<Restatement, "changes"> & { old: Content; new: Content; total: string };
+  const { rows } = await tx.execute<Row>(sql`
+    select
+      bill_id as "billId",
+      revision,
+      ${timeText(sql`replaced_at`)} as "replacedAt",
+      content as old,
+      next_content as new,
+      count(*) over () as total
+    from (
+      select
+        chained.*,
+        lead(content) over (partition by account, product_type, bill_id order by revision) as next_content
+      from (
+        select account, product_type, bill_id, revision, replaced_at, ${content} as content
+        from bill_revisions
+        where ${isBillOf(wallet)}
+        union all
+        select account, product_type, bill_id, null, null, ${content}
+        from bills
+        where ${isBillOf(wallet)}
+          and (product_type, bill_id) in (
+            select product_type, bill_id
+            from bill_revisions
+            where ${isBillOf(wallet)}
+          )
+      ) as chained
+    ) as revised
+    where revision is not null
+      and (${isOfPeriod(sql`content`)} or ${isOfPeriod(sql`next_content`)})
+    order by replaced_at, bill_id, revision
+    limit ${shownMax}`);
+  return listed(
+    rows.map(({ old, new: next, ...row }) => ({
+      ...row,
+      changes: contentColumns.flatMap((field) => {
+        const change = { field, old: old[field] ?? null, new: next[field] ?? null };
+        return change.old === change.new ? [] : [change];
+      }),
+    })),
+  );
+}
+
+/** A bill's content as an object of texts. */
+const content = sql`jsonb_build_object(${sql.join(
+  contentColumns.map((name) => {
+    const column = sql`${sql.identifier(name)}`;
+    return sql`${sql.raw(`'${name}'`)}, ${name === "c_time" ? timeText(column) : sql`${column}::text`}`;
+  }),
+  sql`, `,
+)})`;
+
+/**
+ * The period's breaks that are open, and those that were accepted, also if a later check has resolved them. Restatements
+ * are included if the period has some.
+ */
+async function readPeriodBreaks(
+  tx: Transaction,
+  { account, productType, productTypes }: ReportedWallet,
+  span: Interval,
+  isRestated: boolean,
+): Promise<readonly Break[]> {
+  const scope = { accounts: [account], productTypes: [productType, ...productTypes] };
+  const isOfPeriod = ({ kind, happenedAt }: Break): boolean => {
+    if (happenedAt === null) return true;
+    if (kind === "restatement") return isRestated;
+    return happenedAt >= isoTime(span.from) && happenedAt < isoTime(span.to);
+  };
+  const breaks = (await readBreaks(tx, scope, { isAll: true })).filter(isOfPeriod);
+  const open = breaks.filter(({ state }) => state === "open");
+  return [...open, ...breaks.filter(({ state, acceptedAt }) => state !== "open" && acceptedAt)];
+}
+
+/**
+ * What bills of the period moved since a time more than what was stored of them then. A bill that was first stored later is
+ * late, or recovered; of a restated one, the revision of that time is taken off.
+ */
+async function readChanges(
+  tx: Transaction,
+  wallet: ReportedWallet,
+  span: Interval,
+  signedAt: EpochMs,
+): Promise<readonly Change[]> {
+  const at = sql`${isoTime(signedAt)}::timestamptz`;
+  const columns = sql.raw(
+    "account, product_type, bill_id, business_type, coin, amount, fee, fee_by_coupon, source",
+  );
+  const moves = walletMoves("contents");
+  type Row = Omit<Change, "difference"> & { readonly difference: string };
+  const { rows } = await tx.execute<Row>(sql`
+    select
+      case when is_restated then 'restated' when is_recovered then 'recovered' else 'late' end as kind,
+      category,
+      coin,
+      count(*)::float8 as bills,
+      sum(moved)::text as difference,
+      ${timeText(sql`min(changed_at)`)} as since,
+      ${timeText(sql`max(changed_at)`)} as until
+    from (
+      select
+        contents.product_type,
+        contents.bill_id,
+        contents.coin,
+        coalesce(business_types.category, 'unclassified') as category,
+        bool_or(bool_or(is_then)) over (
+          partition by contents.product_type, contents.bill_id
+        ) as is_restated,
+        bool_or(contents.source = 'tax-records') as is_recovered,
+        sum((case when is_then then -1 else 1 end) * (${moves.amount} + ${moves.fee})) as moved,
+        max(changed_at) as changed_at
+      from (
+        select ${columns}, false as is_then, ingested_at as changed_at
+        from bills
+        where ${isBillOf(wallet)}
+          and ${isWithin(sql`c_time`, span)}
+          and ingested_at > ${at}
+        union all
+        select ${columns}, true, replaced_at
+        from bill_revisions
+        where ${isBillOf(wallet)}
+          and ${isWithin(sql`c_time`, span)}
+          and ingested_at <= ${at}
+          and replaced_at > ${at}
+      ) as contents
+      ${joinRules("contents", wallet.account)}
+      group by contents.product_type, contents.bill_id, contents.coin, 4
+    ) as changed
+    group by 1, category, coin
+    order by 1, category, coin`);
+  return rows.map((row) => ({ ...row, difference: decimalOf(row.difference) }));
 }

@@ -1,4 +1,4 @@
-import { discrepancyText, unitOf } from "../../check/health/discrepancy.ts";
+import { discrepancyColumns } from "../../check/health/discrepancy.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
 import { type Interval, lengthMs } from "../../core/words/intervals.ts";
 import { shellWord } from "../../lib/printable.ts";
@@ -122,11 +122,7 @@ const restatementColumns: Columns<Restatement> = {
 const breakColumns: Columns<Break> = {
   breakId: { kind: "text", title: "number", of: ({ breakId }) => `#${breakId}` },
   ...fields<Break>("text", ["state", "kind"]),
-  coin: { kind: "text", of: ({ coin }) => coin || null },
-  happenedAt: { kind: "instant", title: "happened", of: ({ happenedAt }) => happenedAt },
-  ...fields<Break>("amount", ["difference"], ""),
-  unit: { kind: "value", of: unitOf },
-  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
+  ...discrepancyColumns,
   ...fields<Break>("text", ["explanation"]),
   ...fields<Break>("text", ["note", "acceptedBy"], ""),
   ...fields<Break>("instant", ["acceptedAt"], ""),

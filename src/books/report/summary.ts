@@ -1,4 +1,4 @@
-import { discrepancyText, unitOf } from "../../check/health/discrepancy.ts";
+import { discrepancyColumns } from "../../check/health/discrepancy.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
 import { isSpotOrFunding } from "../../core/contract/product-types.ts";
 import { movements } from "../../core/views/movements.ts";
@@ -202,11 +202,7 @@ const acceptedColumns: Columns<Of<Acceptance>> = {
   ...ledgerColumns,
   // A restatement is resolved by the next check, and an accepted break once its bill has come.
   ...fields<Acceptance>("text", ["number", "kind", "state"]),
-  coin: { kind: "text", of: ({ coin }) => coin || null },
-  happenedAt: { kind: "instant", title: "happened", of: ({ happenedAt }) => happenedAt },
-  ...fields<Acceptance>("amount", ["difference"], ""),
-  unit: { kind: "value", of: unitOf },
-  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
+  ...discrepancyColumns,
   ...fields<Acceptance>("text", ["note"]),
   acceptedBy: { kind: "text", title: "by", of: ({ acceptedBy }) => acceptedBy },
   acceptedAt: { kind: "instant", title: "on", of: ({ acceptedAt }) => acceptedAt },

@@ -1,6 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { differenceUnits } from "../../core/views/views.ts";
 import { formatCounted, formatDuration } from "../../output/output-format.ts";
+import type { Columns } from "../../output/result.ts";
 
 type Discrepancy = {
   /** A break's. */
@@ -28,6 +29,15 @@ export function discrepancyText(discrepancy: Discrepancy): string | null {
   if (kind.startsWith("ltv-")) return `the record is ${amount} than its parts explain`;
   return `the balance is ${amount} than the bills explain`;
 }
+
+/** Of what, since when and by how much. */
+export const discrepancyColumns: Columns<Discrepancy & { readonly happenedAt: string | null }> = {
+  coin: { kind: "text", of: ({ coin }) => coin || null },
+  happenedAt: { kind: "instant", title: "happened", of: ({ happenedAt }) => happenedAt },
+  difference: { kind: "amount", title: "", of: ({ difference }) => difference },
+  unit: { kind: "value", of: unitOf },
+  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
+};
 
 /** The same of a balance, in a statement. */
 export const balanceDiscrepancy = (difference: SQL, coin: SQL): SQL => sql`
