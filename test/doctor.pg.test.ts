@@ -104,6 +104,7 @@ test.concurrent("a healthy set-up is one line a check, all ok, with a request fo
       /^ok {4}database {9}PostgreSQL \d+\.\d+, 127\.0\.0\.1:\d+\/bill_sync_test_\w+, shown in time zone \S+$/,
     ),
     expect.stringMatching(/^ok {4}migrations {7}up to date \(\d+ applied\)$/),
+    "ok    bills            as many as the ledgers say",
     expect.stringMatching(/^ok {4}exchange {9}http:\/\/127\.0\.0\.1:\d+ answers$/),
     expect.stringMatching(/^ok {4}clock {12}this machine is \d\.\d s \w+( of)? the exchange$/),
     `ok    account a        ${a}`,
@@ -222,11 +223,24 @@ const broken: readonly [
   [
     "a database user who may take no lease",
     { session: "-cdefault_transaction_read_only=on" },
-    0,
+    1,
     [
+      "FAIL database .*; it is read-only; DATABASE_URL names a server or a user that may not write",
       "warn account a +its key was not tried, this database user may not .*; run doctor as the user",
     ],
     { bills: 0, ltv: 0 },
+  ],
+  [
+    "bills that somebody deleted",
+    {
+      before: (db) =>
+        db.execute("insert into ledgers (account, product_type, bills) values ('z', 'SPOT', 3)"),
+    },
+    1,
+    [
+      "FAIL bills +the database has 0 of 3 bills of z SPOT; bill-sync reconcile --full",
+      "ok account b",
+    ],
   ],
   [
     "a database that is newer than the program",
@@ -355,7 +369,19 @@ test("product types that are refused alike are named together, and what a key ma
     [true, { refused }, "ok", `not available to it: ${types}not available to it: SUSDT`],
     [true, { refused, read: [] }, "FAIL", "its key reads no bills; refused: "],
     [false, {}, "ok", "it may only read; it has no right to tax records; it is bound to 2 IP add"],
-    [false, { info: { ...info, mayOnlyRead: false, rights: ["coow"] } }, "warn", "read, in coow"],
+    ...(
+      [
+        [["coow"], "it may trade; "],
+        [["coow", "stow", "wwow"], "it may withdraw and trade; "],
+        [["smow", "wtow", "wwow", "pllw"], "it may withdraw, transfer, trade and borrow; "],
+        [["uta_trade", "withdraw"], "it may withdraw and trade; "],
+        [["new\n", "trade"], "it may trade and do what the exchange calls new\\n; "],
+        [[], "it may do more than read; "],
+      ] as const
+    ).map(
+      ([rights, words]) =>
+        [false, { info: { ...info, mayOnlyRead: false, rights } }, "warn", words] as const,
+    ),
     [false, { info: noRight }, "ok", "the exchange did not tell whose key it is, nor what it may"],
   ] as const) {
     const check = keyCheck({ name: "a", readsAll }, { ...tried, ...but });

@@ -22,9 +22,15 @@ import { keyRightsText } from "../core/exchange/key-rights.ts";
 import { type AccountExchange, exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
 import { hostOf } from "../core/exchange/transport.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import { explained, lacksRight } from "../core/postgres/database-errors.ts";
+import {
+  explained,
+  lacksRight,
+  readOnlyRemedy,
+  sqlStateOf,
+} from "../core/postgres/database-errors.ts";
 import { onlyRow } from "../core/postgres/values.ts";
 import { noStates, readAccountStates } from "../core/store/accounts/account-states.ts";
+import { readShortLedgers, shortText } from "../core/store/bill-counts.ts";
 import { readUsers, type Users } from "../core/store/lease/lease.ts";
 import { Leases } from "../core/store/lease/leases.ts";
 import { type MigrationState, migrationState, refuseUnfitServer } from "../core/store/migrate.ts";
@@ -80,6 +86,7 @@ async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Pr
   if (config !== undefined) selectedAccounts(config, selection);
   await using database = where && (await checkDatabase(where, report, io));
   const db = await migrated(database);
+  if (db !== undefined) report(await checked("bills", () => checkBills(db)));
   if (config !== undefined) {
     const accounts = await accountsToTry(config, selection, db, report);
     await checkExchange({ ...config, accounts }, db, report, io);
@@ -210,10 +217,45 @@ async function checkDatabase(
 
 async function checkServer(db: Database, place: string): Promise<Check> {
   await refuseUnfitServer(db);
-  const { rows } = await db.execute<{ version: string; time_zone: string }>(sql`
-    select current_setting('server_version') as version, current_setting('TimeZone') as time_zone`);
-  const { version, time_zone } = onlyRow(rows, "the server's settings");
-  return ok("database", `PostgreSQL ${version}, ${place}, shown in time zone ${time_zone}`);
+  const { rows } = await db.execute<{
+    version: string;
+    time_zone: string;
+    is_read_only: boolean;
+  }>(sql`
+    select
+      current_setting('server_version') as version,
+      current_setting('TimeZone') as time_zone,
+      current_setting('transaction_read_only') = 'on' as is_read_only`);
+  const { version, time_zone, is_read_only } = onlyRow(rows, "the server's settings");
+  const result = `PostgreSQL ${version}, ${place}, shown in time zone ${time_zone}`;
+  return is_read_only
+    ? {
+        status: "FAIL",
+        name: "database",
+        result: `${result}; it is read-only`,
+        remedy: readOnlyRemedy,
+      }
+    : ok("database", result);
+}
+
+/** Compares the bills with what the ledgers say: rows may have been deleted, or hidden from this user. */
+async function checkBills(db: Database): Promise<Check> {
+  const name = "bills";
+  const counted = await readShortLedgers(db).catch((error: unknown) => {
+    if (sqlStateOf(error) === "57014") return undefined;
+    throw error;
+  });
+  if (counted === undefined)
+    return warned(
+      name,
+      `not counted within ${statementMaxMs / secondMs} s`,
+      "bill-sync reconcile --full counts them",
+    );
+  const short = shortText(counted);
+  if (short === undefined) return ok(name, "as many as the ledgers say");
+  const remedy =
+    "bill-sync reconcile --full keeps the difference as a break, and verify --repair reads again what the exchange has";
+  return { status: "FAIL", name, result: `the database has ${short}`, remedy };
 }
 
 function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Check {
@@ -223,7 +265,7 @@ function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Che
     applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;
   return warned(
     name,
-    areViewsOld ? "the views of schema analytics are of another version of bill-sync" : left,
+    areViewsOld ? "its journal or its views are of another version of bill-sync" : left,
     "run bill-sync sync, which applies them first, or bill-sync db migrate",
   );
 }

@@ -31,11 +31,13 @@ const limitOf = (name: string) =>
 /** Failures that are not tried again, since another try would wait as long. */
 const silences = [serverIsSilent, isUnanswered, isLocked];
 
+export const readOnlyRemedy =
+  "DATABASE_URL names a server or a user that may not write (a replica, or a user with " +
+  "default_transaction_read_only); name the primary, and a user who writes";
+
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
 const remedies: Readonly<Record<string, string>> = {
-  "25006":
-    "DATABASE_URL names a server or a user that may not write (a replica, or a user with " +
-    "default_transaction_read_only); name the primary, and a user who writes",
+  "25006": readOnlyRemedy,
   "25P04": limitOf("transaction_timeout"),
   "25P03": "this program was frozen during a transaction, which was undone; run again",
   "28000": "check the user in DATABASE_URL and the server's pg_hba.conf",
