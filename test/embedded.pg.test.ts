@@ -6,6 +6,7 @@ import { once } from "node:events";
 import {
   appendFile,
   chmod,
+  chown,
   cp,
   lstat,
   mkdir,
@@ -70,6 +71,38 @@ test.concurrent("data and URL outlive the server, which is stopped in between; i
   expect(server.url).toBe(url);
   expect(await query(url, "select amount from kept")).toEqual([{ amount: "0.10" }]);
 });
+
+test.concurrent("after a power cut, lock files that are empty, cut, zeros or another Postgres's keep no server from starting", async () => {
+  await using dir = await temporaryDir();
+  await using foreign = await temporaryDir();
+  const first = await openEmbedded({ dataDir: dir.path });
+  await query(first.url, "create table kept as select 0.10 as amount");
+  await using _other = await openEmbedded({ dataDir: foreign.path });
+  const data = join(dir.path, "postgres/data");
+  const whole = (await readFile(join(data, "postmaster.pid"), "utf8")).split("\n");
+  await first[Symbol.asyncDispose]();
+  const pidOfOther = await postmaster(foreign.path);
+  const { uid, gid } = await stat(data);
+  const left: readonly (string | Buffer)[] = [
+    "",
+    Buffer.alloc(90),
+    `${process.pid}`,
+    `${process.pid}\n${data.slice(0, -3)}`,
+    [pidOfOther, ...whole.slice(1)].join("\n"),
+    "\n\n\n",
+  ];
+  for (const lock of ["data/postmaster.pid", ".s.PGSQL.5432.lock"]) {
+    for (const content of left) {
+      const path = join(dir.path, "postgres", lock);
+      await writeFile(path, content, { mode: 0o600 });
+      await chown(path, uid, gid);
+      const startedAt = performance.now();
+      await using server = await openEmbedded({ dataDir: dir.path });
+      expect(await query(server.url, "select amount from kept")).toEqual([{ amount: "0.10" }]);
+      expect(performance.now() - startedAt).toBeLessThan(20_000);
+    }
+  }
+}, 120_000);
 
 test.concurrent("a server that is killed loses nothing, is told of without a DATABASE_URL, and is started again", async () => {
   await using dir = await temporaryDir();

@@ -1,16 +1,19 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
   chmod,
+  type FileHandle,
   lstat,
   mkdir,
   open,
   readFile,
+  readlink,
   realpath,
   stat,
   symlink,
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { DatabaseError, messageOf, UsageError } from "../../lib/errors.ts";
 import { isOutOfFiles, openFilesRemedy, saysOutOfFiles } from "../../lib/open-files.ts";
 import {
@@ -225,12 +228,15 @@ export async function readLog(cluster: Cluster): Promise<string> {
 // process's number and its data's path.
 
 const pidOfNobody = 2 ** 31 - 1;
+const lockBytesMax = 8_192;
+const lockFilledMs = 500;
 
 /**
  * Makes a lock file name no process where the process that it names is not the server of this data.
  * Postgres takes any live process of that number for the server, and would not start. That process is
- * not the server in three cases: it is a killed server that nobody has reaped (in a container without
- * an init, for good), another program that was given the number, or the data is a copy.
+ * not the server in four cases: it is a killed server that nobody has reaped (in a container without
+ * an init, for good), another program or another Postgres that was given the number, or the data is a copy.
+ * A file without a process or a path, which a power cut may leave, is of no server either.
  *
  * The file is not removed: by the shared memory key in postmaster.pid, Postgres finds orphaned backends, and a
  * server whose directory was renamed. It is written through the descriptor that was read, so that a
@@ -240,13 +246,38 @@ async function disownStranger(lock: string, dataDir: string): Promise<void> {
   const file = await open(lock, "r+").catch(unless("ENOENT"));
   if (file === undefined) return;
   try {
-    const [pid, servedDir, ...others] = (await file.readFile("utf8")).split("\n");
-    // "PID (command) state …": absent for a pid that is gone, and elsewhere than on Linux.
-    const found = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
-    const isServer = found === "" || /^\d+ \(postgres\) [^ZX]/.test(found);
-    if (servedDir === undefined || (isServer && servedDir === dataDir)) return;
-    await file.write([pidOfNobody, servedDir, ...others].join("\n"), 0);
+    const [pid = "", servedDir = dataDir, ...others] = (await wholeTextOf(file)).split("\n");
+    if (servedDir === dataDir && (await isServerOf(pid, dataDir))) return;
+    const text = [pidOfNobody, servedDir, ...others].join("\n");
+    await file.truncate();
+    await file.write(text, 0);
   } finally {
     await file.close();
   }
+}
+
+/** What a lock file says; "" where it is not whole, and remains so. */
+async function wholeTextOf(file: FileHandle): Promise<string> {
+  for (const isLast of [false, true]) {
+    const { buffer, bytesRead } = await file.read({
+      buffer: Buffer.alloc(lockBytesMax),
+      position: 0,
+    });
+    const text = buffer.toString("utf8", 0, bytesRead);
+    if (/^[1-9]\d*\n[^\0\n]+\n/.test(text)) return text;
+    // A server that starts makes the file and fills it at once.
+    if (!isLast) await sleep(lockFilledMs);
+  }
+  return "";
+}
+
+/** Whether a process is the server of this data, as far as the system tells. */
+async function isServerOf(pid: string, dataDir: string): Promise<boolean> {
+  if (pid === "") return false;
+  // "PID (command) state …": absent for a pid that is gone, and elsewhere than on Linux.
+  const found = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
+  if (found === "") return true;
+  if (!/^\d+ \(postgres\) [^ZX]/.test(found)) return false;
+  // A server works in the folder of its data.
+  return (await readlink(`/proc/${pid}/cwd`).catch(() => dataDir)) === dataDir;
 }
