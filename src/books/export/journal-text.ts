@@ -114,7 +114,7 @@ const tagsOf = (
  * Spells names as a journal allows them, and remembers each. Two names that would be spelled alike are
  * refused, since their sums would be merged.
  */
-export function namesBy(
+function namesBy(
   spell: (name: string) => string,
   { tool, what }: { readonly tool: string; readonly what: string },
 ): (name: string) => string {

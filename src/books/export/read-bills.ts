@@ -36,7 +36,6 @@ export async function readWalletEnds(
 export type BillSelection = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly string[] | undefined;
-  readonly coins?: readonly string[] | undefined;
   readonly from?: EpochMs | undefined;
   /** Exclusive. */
   readonly to?: EpochMs | undefined;
@@ -71,17 +70,12 @@ export async function* readBills(tx: Transaction, selection: BillSelection): Bil
     yield* readThrough(tx, { ...selection, accounts: [account] }, account);
 }
 
-/** The same in the order of time over all accounts and wallets; those of one wallet in the order of the export. */
-export const readBillsByTime = (tx: Transaction, selection: BillSelection): BillPages =>
-  readThrough(tx, selection, undefined, sql``);
-
 async function* readThrough(
   tx: Transaction,
   selection: BillSelection,
   account?: string,
-  byWallet = sql`bills.account, ${walletOf("bills.product_type")},`,
 ): BillPages {
-  await withDatabaseErrors(() => tx.execute(declareCursor(selection, account, byWallet)));
+  await withDatabaseErrors(() => tx.execute(declareCursor(selection, account)));
   const fetch = sql.raw(`fetch ${pageBills} from exported`);
   for (;;) {
     const { rows } = await withDatabaseErrors(() => tx.execute<Row>(fetch));
@@ -103,11 +97,7 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
 const moves = walletMoves("bills");
 
 /** @param account to which all selected bills belong. */
-const declareCursor = (
-  selection: BillSelection,
-  account: string | undefined,
-  byWallet: SQL,
-): SQL => sql`
+const declareCursor = (selection: BillSelection, account: string | undefined): SQL => sql`
   declare exported no scroll cursor for
   select
     bills.account,
@@ -121,7 +111,7 @@ const declareCursor = (
   ${joinRules("bills", account)}
   ${joinOrder("bills", account)}
   where ${isSelected(selection)}
-  order by ${byWallet} ${chainOrder("bills")}`;
+  order by bills.account, ${walletOf("bills.product_type")}, ${chainOrder("bills")}`;
 
 function storedAt(time: EpochMs): SQL {
   const columns = sql`account, product_type, bill_id, ${contentList}, ingested_at`;
@@ -135,13 +125,12 @@ function storedAt(time: EpochMs): SQL {
 
 /** The condition on rows of `bills`. */
 export function isSelected(selection: BillSelection): SQL {
-  const { accounts, productTypes, coins, from, to, ends = [], changedSince } = selection;
+  const { accounts, productTypes, from, to, ends = [], changedSince } = selection;
   const among = (column: SQL, values: readonly string[]) =>
     sql`${column} = any (${textArray(values)}::text[])`;
   const conditions = [
     accounts && among(sql`bills.account`, accounts),
     productTypes && among(sql`bills.product_type`, productTypes),
-    coins && among(sql`bills.coin`, coins),
     from === undefined ? undefined : sql`bills.c_time >= ${isoTime(from)}::timestamptz`,
     to === undefined ? undefined : sql`bills.c_time < ${isoTime(to)}::timestamptz`,
     changedSince === undefined

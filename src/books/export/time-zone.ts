@@ -5,7 +5,7 @@ import { type EpochMs, epochMs, isoTime, minuteMs } from "../../lib/time.ts";
 /** The day of a time: 2026-11-21. */
 export type DayOf = (time: EpochMs) => string;
 
-export const utcDay: DayOf = (time) => isoTime(time).slice(0, 10);
+const utcDay: DayOf = (time) => isoTime(time).slice(0, 10);
 
 /** @param zone of the IANA's list, or "UTC". */
 export const dayIn = (zone: string): DayOf => {

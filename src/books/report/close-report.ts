@@ -1,13 +1,13 @@
 import type { ComparedBalance } from "../../check/health/balances.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
+import type { Movement } from "../../core/views/movements.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
 import type { Decimal } from "../../lib/decimal.ts";
 import type { EpochMs } from "../../lib/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { Digest } from "./digest.ts";
-import type { CoinFigures } from "./figures.ts";
 
 // A person reads one page; the tables of the database have the rest.
 export const shownMax = 100;
@@ -90,6 +90,20 @@ export type Liquidation = {
 
 /** The exchange's balance, beside that of the bills at the period's start or end. */
 export type BalanceCheck = ComparedBalance & { readonly of: "opening" | "closing" };
+
+export type Moved = ReadonlyMap<Movement, Decimal>;
+
+/** The sums of the bills of one coin, or of one of its contracts. */
+export type Tally = { readonly bills: number; readonly moved: Moved };
+
+/** One coin of a wallet, from the period's start to its end. The opening is null where no bill shows a balance. */
+export type CoinFigures = Tally & {
+  readonly coin: string;
+  readonly opening: Decimal | null;
+  readonly closing: Decimal | null;
+  /** By contract; empty for bills that name none. */
+  readonly contracts: ReadonlyMap<string, Tally>;
+};
 
 export type LedgerClose = {
   readonly wallet: ReportedWallet;

@@ -5,25 +5,25 @@ import {
   billMovements,
   type Movement,
   movementPlaceholders,
+  movements,
 } from "../../core/views/movements.ts";
 import type { Interval } from "../../core/words/intervals.ts";
-import { add, type Decimal, decimalOf, isZero, zero } from "../../lib/decimal.ts";
+import { add, type Decimal, decimalOf, decimalText, isZero, zero } from "../../lib/decimal.ts";
+import { digitsOf } from "../../output/format.ts";
+import { formatCount, ledgerName } from "../../output/output-format.ts";
+import { type PieceName, pieces } from "../../output/pieces.ts";
+import { type Columns, fields, type Table, table } from "../../output/result.ts";
 import { chainParts, readChains } from "../export/chains.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
-
-export type Moved = ReadonlyMap<Movement, Decimal>;
-
-/** The sums of the bills of one coin, or of one of its contracts. */
-export type Tally = { readonly bills: number; readonly moved: Moved };
-
-/** One coin of a wallet, from the period's start to its end. The opening is null where no bill shows a balance. */
-export type CoinFigures = Tally & {
-  readonly coin: string;
-  readonly opening: Decimal | null;
-  readonly closing: Decimal | null;
-  /** By contract; empty for bills that name none. */
-  readonly contracts: ReadonlyMap<string, Tally>;
-};
+import { minuteIn } from "../export/time-zone.ts";
+import type {
+  BalanceCheck,
+  CoinFigures,
+  LedgerClose,
+  Moved,
+  ReportOptions,
+  Tally,
+} from "./close-report.ts";
 
 export const sumOf = (moved: Moved, columns: readonly string[]): Decimal =>
   [...moved].reduce((sum, [name, one]) => (columns.includes(name) ? add(sum, one) : sum), zero);
@@ -93,4 +93,185 @@ export async function readFigures(
     const contracts = rows.map((row) => [row.symbol, tallyOf([row])] as const);
     return { coin, bills, moved: all, opening, closing, contracts: new Map(contracts) };
   });
+}
+
+// Their tables. Each column is declared once, for people and for programs.
+
+type Money = { readonly exact: string; readonly shown: string };
+
+/** Digits for people, with a hyphen as minus, which a spreadsheet reads. */
+export const money = (
+  decimal: Decimal | null | undefined,
+  coin: string,
+  isExact = false,
+): Money | null | undefined =>
+  decimal && {
+    exact: decimalText(decimal),
+    shown: isZero(decimal)
+      ? "0"
+      : digitsOf(decimalText(decimal), { coin, isExact }).replace("−", "-"),
+  };
+
+export const nameOf = ({ wallet }: LedgerClose): string =>
+  `${ledgerName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
+
+/** The lines of the statement: opening, what moved it, and closing. */
+type Line = { readonly line: string; readonly title: string; readonly amount: Decimal | null };
+
+export const isResult = (name: string): boolean =>
+  pieces.result.columns.some((column) => column === name);
+
+export const resultOf = ({ moved }: Pick<CoinFigures, "moved">): Decimal =>
+  sumOf(moved, pieces.result.columns);
+
+/** What an opening is called: where the period's start was not read, it is a guess by what was read. */
+const openingTitle = ({ coverage }: LedgerClose): string =>
+  coverage.isStartRead ? "opening" : "opening (not read)";
+
+function linesOf(figures: CoinFigures): readonly Line[] {
+  const { opening, moved, closing } = figures;
+  const line = (name: string, title: string, amount: Decimal | null): Line => ({
+    ...{ line: name, title, amount },
+  });
+  const moves = movements.map(([name, title]) => line(name, title, sumOf(moved, [name])));
+  return [
+    line("opening", "opening", opening),
+    ...moves.filter((move) => isResult(move.line)),
+    line("result", "net result", resultOf(figures)),
+    ...moves.filter((move) => !isResult(move.line)),
+    line("closing", "closing", closing),
+  ];
+}
+
+type LineRow = Line & { readonly coin: string };
+
+/** The lines of coins side by side. Lines that are zero everywhere are left out. */
+const sideBySide = (coins: readonly CoinFigures[]) => {
+  const all = coins.map(linesOf);
+  return (all[0] ?? []).flatMap(({ line, title }, place) => {
+    const amounts = all.map((lines) => lines[place]?.amount);
+    const isFigure = amounts.some((amount) => amount && !isZero(amount));
+    const isShown = isFigure || ["opening", "result", "closing"].includes(line);
+    return isShown ? [{ line, title, amounts }] : [];
+  });
+};
+type LinesOfCoins = ReturnType<typeof sideBySide>[number];
+
+// Half of a lying A4 page has room for so many columns of figures.
+const coinsMax = 5;
+
+/** For people, a column a coin, and a row a line; for programs, a line a row. */
+export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): readonly Table[] {
+  const { allDigits } = options;
+  const { wallet, figures: coins } = ledger;
+  const titleOf = ({ line, title }: Pick<Line, "line" | "title">) =>
+    line === "opening" ? openingTitle(ledger) : title;
+  const sums = sideBySide(coins);
+  const people = Array.from({ length: Math.ceil(coins.length / coinsMax) }, (_, chunk) => {
+    const first = chunk * coinsMax;
+    const shown = coins.slice(first, first + coinsMax);
+    const ofCoins = shown.map(({ coin }, place): [string, Columns<LinesOfCoins>[string]] => [
+      `coin ${coin}`,
+      {
+        ...{ kind: "money", title: coin },
+        of: ({ amounts }) => money(amounts[first + place], coin, allDigits),
+      },
+    ]);
+    const columns: Columns<LinesOfCoins> = {
+      line: { kind: "text", title: "rollforward", of: titleOf },
+      ...Object.fromEntries(ofCoins),
+    };
+    return table("", columns, sums);
+  });
+  const columns: Columns<LineRow> = {
+    account: { kind: "text", of: () => wallet.account },
+    productType: { kind: "text", of: () => wallet.productType },
+    isDemo: { kind: "value", of: () => wallet.isDemo },
+    ...fields<LineRow>("text", ["coin", "line"]),
+    title: { kind: "text", of: titleOf },
+    amount: { kind: "amount", of: ({ amount }) => amount && decimalText(amount) },
+  };
+  const lines = coins.flatMap((figures) =>
+    linesOf(figures).map((line) => ({ ...line, coin: figures.coin })),
+  );
+  return [...people, table("rollforward", columns, lines, [])];
+}
+
+/** Balances that the exchange confirms in a sentence, the others in a table; for programs, all. */
+export function balanceCheckParts(
+  { balanceChecks, figures }: LedgerClose,
+  { allDigits, zone }: ReportOptions,
+): readonly (string | Table)[] {
+  type Row = BalanceCheck & { readonly byBills: Decimal | null };
+  const rows = balanceChecks.flatMap((check): readonly Row[] => {
+    const coin = figures.find((one) => one.coin === check.coin);
+    return coin ? [{ ...check, byBills: coin[check.of] }] : [];
+  });
+  const columns: Columns<Row> = {
+    at: { kind: "text", title: "exchange's own balance", of: (row) => row.of },
+    ...fields<Row>("text", ["coin"]),
+    byBills: {
+      ...{ kind: "money", title: "by the bills" },
+      of: (row) => money(row.byBills, row.coin, allDigits),
+    },
+    readAt: { kind: "time", title: "read", of: ({ asOf }) => asOf },
+    exchange: { kind: "amount", title: "exchange said then", of: ({ balance }) => balance },
+    expected: { kind: "amount", title: "bills said then", of: ({ expected }) => expected },
+    ...fields<Row>("value", ["differs"]),
+  };
+  const confirmed = rows.filter(({ differs }) => !differs);
+  const minuteOf = minuteIn(zone);
+  return [
+    ...[...Map.groupBy(confirmed, (row) => `${row.of}, read ${minuteOf(row.asOf)}`)].map(
+      ([what, group]) =>
+        `the exchange confirms the ${what}: ${group.map(({ coin }) => coin).join(", ")}`,
+    ),
+    table(
+      "balanceChecks",
+      columns,
+      rows,
+      rows.filter(({ differs }) => differs),
+    ),
+  ];
+}
+
+// A page has room for so many; --all-rows and JSON have all.
+const rowsMax = 10;
+
+/** Each contract's result, the largest first. */
+export function contractsTable({ figures }: LedgerClose, options: ReportOptions): Table {
+  type Contract = Tally & Readonly<Record<"symbol" | "coin", string>>;
+  const { allDigits } = options;
+  const rows = figures.flatMap(({ coin, contracts }) =>
+    [...contracts].map(([symbol, tally]): Contract => ({ symbol, coin, ...tally })),
+  );
+  const sizeOf = (row: Contract) => Math.abs(Number(decimalText(resultOf(row))));
+  // Without any contract, as in the spot wallet, it would say what the rollforward says.
+  const isOfContracts = rows.some(({ symbol }) => symbol !== "");
+  const sorted = rows
+    .filter((row) => isOfContracts && !isZero(resultOf(row)))
+    .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
+  const part = (title: string, ...names: readonly PieceName[]) => {
+    const summed = names.flatMap((name) => pieces[name].columns);
+    const of = ({ moved, coin }: Contract) => money(sumOf(moved, summed), coin, allDigits);
+    return { kind: "money", title, of } as const;
+  };
+  const columns: Columns<Contract> = {
+    contract: { kind: "text", of: ({ symbol }) => symbol || "no contract" },
+    ...fields<Contract>("text", ["coin"]),
+    ...fields<Contract>("count", ["bills"]),
+    realisedPnl: part("profit", "profit"),
+    fees: part("fees", "fees"),
+    funding: part("funding", "funding"),
+    otherResult: part("other", "liquidations", "gains", "unclassified"),
+    result: part("net result", "result"),
+  };
+  return limited(table("contracts", columns, sorted), options);
+}
+
+/** For people, its first rows, if they do not want all. */
+export function limited(all: Table, { allRows = false }: ReportOptions): Table {
+  const more = allRows ? 0 : all.cells.length - rowsMax;
+  const last = [`and ${formatCount(more)} more: --all-rows`, ...all.titles.slice(1).map(() => "")];
+  return more <= 0 ? all : { ...all, cells: [...all.cells.slice(0, rowsMax), last] };
 }

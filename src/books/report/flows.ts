@@ -8,7 +8,7 @@ import { ledgerName } from "../../output/output-format.ts";
 import { type Columns, fields, type Table, table } from "../../output/result.ts";
 import { isWithin } from "../export/reported-wallets.ts";
 import type { LedgerClose, Leg, ReportOptions } from "./close-report.ts";
-import { limited, money } from "./figure-tables.ts";
+import { limited, money } from "./figures.ts";
 
 /** The transfers, deposits and withdrawals of a period, by time. Legs of two accounts are paired where several accounts are asked for. */
 export async function readFlows(

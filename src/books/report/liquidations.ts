@@ -7,7 +7,7 @@ import { type Columns, type Table, table } from "../../output/result.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
 import { minuteIn } from "../export/time-zone.ts";
 import type { LedgerClose, Liquidation, ReportOptions } from "./close-report.ts";
-import { limited, money } from "./figure-tables.ts";
+import { limited, money } from "./figures.ts";
 
 /** The liquidations that began in the period, by time. A sweep by the insurance fund is part of one. */
 export async function readLiquidations(

@@ -2,8 +2,8 @@ import { Html, type HtmlPart, html, joined } from "../../output/html.ts";
 import { asJson, asText } from "../../output/result.ts";
 import { csvLines, unrounded } from "../export/csv.ts";
 import type { CloseReport } from "./close-report.ts";
+import type { Section } from "./sections.ts";
 import { sectionsOf } from "./sections.ts";
-import type { Section } from "./summary.ts";
 
 // The report as text, HTML, JSON and CSV, of the same sections.
 
