@@ -147,7 +147,6 @@ select business_type, coin, count(*) as bills, sum(net) as net
 from analytics.activity
 where account = 'main'
   and category = 'unclassified'
-  and not is_demo
 group by business_type, coin
 order by business_type, coin;
 
@@ -173,5 +172,4 @@ order by product_type, period_start;
 select product_type, check_name, rows
 from analytics.data_quality
 where account = 'main'
-  and not is_demo
 order by product_type, check_name;

@@ -143,10 +143,6 @@ const wrong: readonly (readonly [unknown, string])[] = [
   [{ accounts: [main], acounts: [] }, "acounts: is not a key of this file, did you mean accounts?"],
   [one({ productTypes: ["USDT-FUTURE"] }), 'accounts[0].productTypes: "USDT-FUTURE" is not a pro'],
   [one({ productTypes: "USDT-FUTURES" }), "accounts[0].productTypes: is not a list of texts in"],
-  [
-    one({ demo: true, productTypes: ["SUSDT-FUTURES", "USDT-FUTURES"] }),
-    'accounts[0].productTypes: "SUSDT-FUTURES" is read by live keys only',
-  ],
   [one({ ltv: "true" }), "accounts[0].ltv: is neither true nor false"],
   [one({ demo: "CANARY" }), "accounts[0].demo: is neither true nor false"],
   [one({ riskUnitIds: ["1"] }), 'accounts[0].riskUnitIds: has no use without "ltv": true'],

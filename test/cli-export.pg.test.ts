@@ -1,5 +1,5 @@
 // Holds: No answer over a hole
-// Demo trading never counts as money.
+// Accounts of demo trading are left out.
 // A file is written whole or not at all; head is no failure; what may be missing is named.
 
 import { execFileSync } from "node:child_process";
@@ -8,7 +8,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { recordDemo } from "../src/accounts/decisions.ts";
 import type { FormatName } from "../src/books/export/formats.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { epochMs, isoTime } from "../src/lib/time.ts";
@@ -186,39 +185,41 @@ test("what a real sync stored is exported as far as it was read completely, and 
   expect([agoMinutes > 9, agoMinutes < 15]).toEqual([true, true]);
 }, 60_000);
 
-test("demo trading is left out of what counts money unless it is asked for, and that is said", async () => {
+test("reports and exports leave accounts of demo trading out unless they are named, and say so", async () => {
   await using own = await openTestDatabase();
   for (const [account, productType, coin] of [
     ["main", "USDT-FUTURES", "MAINUSDT"],
     ["main", "SCOIN-FUTURES", "MAINSCOIN"],
     ["paper", "USDT-FUTURES", "PAPERUSDT"],
+    ["gone", "USDT-FUTURES", "GONEUSDT"],
   ] as const) {
     await storeBills(own.db, ledgerOf(account, productType), [aBill({ coin })]);
     await storeTime(own.db, { account, productType }, { covered: [november] });
   }
-  await recordDemo(own.db, "paper", true);
   await using folder = await temporaryFolder();
   const keys = { apiKey: "k", apiSecret: "s", apiPassphrase: "p" };
   const ACCOUNTS_FILE = await writeAccounts(folder.path, [
     { name: "main", ...keys },
-    { name: "paper", ...keys, apiKey: "l" },
+    { name: "paper", ...keys, demo: true },
   ]);
-  const coinsOf = async (format: FormatName, ...args: readonly string[]) => {
-    const env = { DATABASE_URL: own.url, ACCOUNTS_FILE };
-    const end = await runCli(["export", "--format", format, ...args], { env });
+  const coinsOf = async (...args: readonly string[]) => {
+    const end = await runCli(args, { env: { DATABASE_URL: own.url, ACCOUNTS_FILE } });
     expect(end.code).toBe(0);
     const isSaid = end.stderr.includes(
-      "left out because it is demo trading: main/SCOIN-FUTURES, paper/USDT-FUTURES; --account or --product with its name includes it\n",
+      "left out, since demo trading is no money: paper; --account includes it\n",
     );
-    const coins = ["MAINUSDT", "MAINSCOIN", "PAPERUSDT"];
+    const coins = ["MAINUSDT", "MAINSCOIN", "PAPERUSDT", "GONEUSDT"];
     return [...coins.filter((coin) => end.stdout.includes(coin)), isSaid];
   };
-  for (const format of ["koinly", "hledger", "beancount"] as const)
-    expect(await coinsOf(format)).toEqual(["MAINUSDT", true]);
-  const named = ["--account", "main", "paper", "--product", "USDT-FUTURES", "SCOIN-FUTURES"];
-  expect(await coinsOf("koinly", ...named)).toEqual(["MAINUSDT", "MAINSCOIN", "PAPERUSDT", false]);
-  expect(await coinsOf("koinly", "--product", "SCOIN-FUTURES")).toEqual(["MAINSCOIN", false]);
-  expect(await coinsOf("koinly", "--account", "paper")).toEqual(["PAPERUSDT", false]);
+  const report = ["report", "--month", "2023-11", "--format", "json"];
+  for (const command of [
+    ...["csv", "koinly", "hledger", "beancount"].map((format) => ["export", "--format", format]),
+    report,
+  ]) {
+    expect(await coinsOf(...command)).toEqual(["MAINUSDT", "MAINSCOIN", "GONEUSDT", true]);
+    expect(await coinsOf(...command, "--account", "paper")).toEqual(["PAPERUSDT", false]);
+  }
+  expect(await coinsOf(...report, "--product", "SCOIN-FUTURES")).toEqual(["MAINSCOIN", true]);
 });
 
 test("a terminal is shown no escape of a name's, in any format of text; a pipe gets the letters", async () => {

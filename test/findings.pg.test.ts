@@ -123,14 +123,13 @@ describe.concurrent("every output says of a database", () => {
       set planned_at = ${isoTime(now)}, planned_clock = ${isoTime(epochMs(now + dayMs))}`);
     const scope = { now, roster: await rosterOfAccounts(configured)(database.db) };
     const findings = await readFindings(database.db, scope);
-    const namesOf = (all: readonly Pick<Finding, "kind" | "isDemo">[]) =>
-      all.map(({ kind, isDemo }) => `${isDemo ? "demo " : ""}${kind}`);
+    const namesOf = (all: readonly Pick<Finding, "kind">[]) => all.map(({ kind }) => kind);
     expect(namesOf(findings)).toEqual(found);
     const counts = await countFindings(database.db, scope);
     expect(counts.reduce((sum, { findings: count }) => sum + count, 0)).toBe(findings.length);
     const verdict = verdictOf(findings, await readAccepted(database.db, {}));
     expect([verdict.title, verdict.next[0]]).toEqual([title, next]);
-    expect(verdict.severity === "good").toBe(found.every((kind) => kind.startsWith("demo ")));
+    expect(verdict.severity === "good").toBe(found.length === 0);
     const alarming = findings.some(alarms);
     expect(alarming).toBe(["critical", "warning"].includes(verdict.severity));
 
@@ -169,9 +168,9 @@ describe.concurrent("every output says of a database", () => {
       expect(await outputs.exportName("USDT-FUTURES", held)).not.toMatch(/not|complete/);
     }
     for (const finding of findings.filter(isOfBills)) {
-      const { kind, ledger, since, until, isDemo } = finding;
+      const { kind, ledger, since, until } = finding;
       const days = daysOf(finding);
-      if (kind !== "restated" && !isDemo && isStored)
+      if (kind !== "restated" && isStored)
         expect(await outputs.exported(days.from)).toContain(sentenceOf(finding, now));
       if (kind !== "restated")
         expect((await outputs.report(days.from)).join("\n")).toContain(sentenceOf(finding, now));
@@ -185,8 +184,6 @@ describe.concurrent("every output says of a database", () => {
         from: since === undefined ? now - dayMs : since + minuteMs,
         ...(until !== undefined && { to: until - 1 }),
       });
-      // A demo key has a mirror of its own, which serves its ledger as that of any other.
-      if (isDemo && kind === "never-read") continue;
       expect([kind, code, body.msg]).toEqual([kind, refusals[kind], expect.any(String)]);
     }
     const asked = { from: now - 40 * dayMs, to: now - 39 * dayMs };
@@ -267,7 +264,7 @@ test.each<[string, string, number]>([
   },
 );
 
-test("a demo break stands behind one of real money, and the longest unread first", async () => {
+test("the longest unread stands first", async () => {
   await using database = await openTestDatabase();
   await database.db.execute(sql`
     insert into runs (run_id, command, started_at, outcome)
@@ -275,16 +272,12 @@ test("a demo break stands behind one of real money, and the longest unread first
   for (const [account, days] of [
     ["late", 2],
     ["later", 3],
-    ["demo", 40],
   ] as const) {
     const to = isoTime(epochMs(now - days * dayMs));
     await database.db.execute(sql`
       insert into ledgers (account, product_type, covered, first_unread_at)
       values (${account}, 'USDT-FUTURES', ${`{[2026-08-01, ${to})}`}, ${to})`);
   }
-  await database.db.execute(sql`
-    insert into ledgers (account, product_type, is_demo) values ('demo', '', true)
-    on conflict (account, product_type) do update set is_demo = excluded.is_demo`);
   const findings = await readFindings(database.db, { now });
-  expect(findings.map(({ account }) => account)).toEqual(["later", "late", "demo"]);
+  expect(findings.map(({ account }) => account)).toEqual(["later", "late"]);
 });

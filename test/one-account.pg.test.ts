@@ -34,7 +34,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ as wanted \(account, product_type\) /, "status: all ledgers at once"],
   [/ from wallet_balances where expected is not null /, "status: what each wallet holds"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
-  [/ as findings order by is_demo, /, "status: what is found"],
+  [/ as findings order by array_position/, "status: what is found"],
   [/^select coin, sum\(abs\(difference\)\)/, "status: what was accepted"],
   [/ from "ledger_breaks" where "ledger_breaks"."state" /, "breaks list: those of all accounts"],
   [/ from "break_decisions" where true /, "breaks list: what was decided of them"],

@@ -74,34 +74,6 @@ async function house() {
   };
 }
 
-test("bills of a demo key are no money in an export or a view", async () => {
-  await using at = await house();
-  await at.store("main", hourly(2), allMs, 0);
-  await at.store("play", hourly(3), allMs, 0);
-  await at.db.execute(sql`
-    insert into ledgers (account, product_type, is_demo)
-    values ('play', '', true)
-    on conflict (account, product_type) do update set is_demo = excluded.is_demo`);
-  const since = ["--from", new Date(ago(dayMs)).toISOString()];
-  const { code, stdout } = await at.run("export", "--format", "koinly", ...since);
-  expect(code).toBe(0);
-  expect(stdout.trim().split("\n")).toHaveLength(1 + 2);
-  await at.reconcile();
-  const { rows: views } = await at.db.execute<{ name: string }>(sql`
-    select table_name as name
-    from information_schema.columns
-    where table_schema = 'analytics'
-      and column_name = 'is_demo'`);
-  expect(views.length).toBeGreaterThan(8);
-  for (const { name } of views) {
-    const { rows } = await at.db.execute(sql`
-      select 1
-      from ${sql.identifier("analytics")}.${sql.identifier(name)}
-      where is_demo <> (account = 'play')`);
-    expect({ name, rows }).toEqual({ name, rows: [] });
-  }
-});
-
 test("a ledger that the configuration no longer names is to be retired, and an account that may be it under a new name is shown to doctor first", async () => {
   await using at = await house();
   await at.store("former", hourly(12), allMs, 5 * hourMs);

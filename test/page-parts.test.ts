@@ -88,11 +88,9 @@ const wallet = (account: string, product: string, coin: string, bills: number): 
   product,
   coin,
   bills,
-  isDemo: product.startsWith("SUSDT") || account === "paper",
 });
 const wallets = [
-  wallet("demo", "SUSDT-FUTURES", "SUSDT", 9_000),
-  wallet("paper", "USDT-FUTURES", "USDT", 9_500),
+  wallet("small", "SUSDT-FUTURES", "SUSDT", 9),
   wallet("gone", "USDT-FUTURES", "USDT", 400),
   wallet("main", "COIN-FUTURES", "BTC", 300),
   wallet("main", "COIN-FUTURES", "ETH", 301),
@@ -105,7 +103,7 @@ test.each([
   ["account=nobody&product=USDT-FUTURES", ["main", "USDT-FUTURES", "USDT"], {}],
   ["product=COIN-FUTURES&coin=BTC", ["main", "COIN-FUTURES", "BTC"], {}],
   ["product=COIN-FUTURES&coin=USDT", ["main", "COIN-FUTURES", "ETH"], {}],
-  ["account=demo&exact=1", ["demo", "SUSDT-FUTURES", "SUSDT"], { isExact: true }],
+  ["account=small&exact=1", ["small", "SUSDT-FUTURES", "SUSDT"], { isExact: true }],
   [
     "wallet=account%3Dmain%26product%3DCOIN-FUTURES%26coin%3DBTC&coin=ETH",
     ["main", "COIN-FUTURES", "BTC"],

@@ -10,9 +10,8 @@ const rows = `
     ('read', 'USDT-FUTURES', now()), ('retired', 'USDT-FUTURES', now()),
     ('part', 'USDT-FUTURES', now()), ('part', 'COIN-FUTURES', now()), ('ended', 'USDT-FUTURES', now()),
     ('refused', 'USDT-FUTURES', now()), ('gone', 'USDT-FUTURES', now()), ('unified', 'UTA-SPOT', now()),
-    ('demo', 'USDT-FUTURES', now()), ('read', 'SUSDT-FUTURES', now());
+    ('read', 'SUSDT-FUTURES', now());
   insert into ledgers (account, product_type, retired_at) values ('retired', '', now());
-  insert into ledgers (account, product_type, is_demo) values ('demo', '', true);
   insert into ledgers (account, product_type, mode, mode_since) values
     ('unified', '', 'unified', now()), ('ended', '', 'unified', now());
   insert into ledgers (account, product_type, not_available_since, not_available_asked_at) values
@@ -28,7 +27,7 @@ const account = (name: string, ...productTypes: Account["productTypes"]): Accoun
 });
 const accounts = [
   account("read", "USDT-FUTURES", "COIN-FUTURES", "SUSDT-FUTURES"),
-  ...["retired", "ended", "refused", "demo"].map((name) => account(name, "USDT-FUTURES")),
+  ...["retired", "ended", "refused"].map((name) => account(name, "USDT-FUTURES")),
   account("part", "USDT-FUTURES", "COIN-FUTURES"),
   account("unified", "UTA-SPOT"),
 ];
@@ -41,11 +40,10 @@ const configured: Configured = {
 const states: readonly [ledger: string, state: string][] = [
   ["read/USDT-FUTURES", "active"],
   ["read/COIN-FUTURES", "active, never"],
-  ["read/SUSDT-FUTURES", "active, demo"],
+  ["read/SUSDT-FUTURES", "active"],
   ["retired/USDT-FUTURES", "retired"],
   ["ended/USDT-FUTURES", "ended"],
   ["refused/USDT-FUTURES", "not-available"],
-  ["demo/USDT-FUTURES", "active, demo"],
   ["part/USDT-FUTURES", "active"],
   ["part/COIN-FUTURES", "retired"],
   ["unified/UTA-SPOT", "active"],
@@ -62,9 +60,9 @@ test("a ledger has one state, whoever asks for it", async () => {
   await database.db.execute(sql.raw(rows));
   const { ledgers } = await readRoster(database.db, configured);
   expect(
-    ledgers.map(({ state, isStored, isDemo, ...ledger }) => [
+    ledgers.map(({ state, isStored, ...ledger }) => [
       `${ledger.account}/${ledger.productType}`,
-      [state, ...(isStored ? [] : ["never"]), ...(isDemo ? ["demo"] : [])].join(", "),
+      [state, ...(isStored ? [] : ["never"])].join(", "),
     ]),
   ).toEqual(states);
   const namesOf = async (which: object) =>

@@ -72,7 +72,7 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
 const finding = (changes: Partial<Finding>): Finding => ({
   ...{ kind: "behind", account: "main", ledger: "USDT-FUTURES", coin: "", detail: "", count: 1 },
   ...{ since: ago(18 * minuteMs), until: undefined, breakIds: [] },
-  ...{ isRepairable: false, isDemo: false, isPaused: false },
+  ...{ isRepairable: false },
   ...changes,
 });
 const textsOf = (...findings: readonly Finding[]) =>
@@ -91,7 +91,6 @@ test("a person reads one line a kind, account and period, which names few ledger
       ),
       finding({ kind: "never-read", since: undefined, ...coin }),
       finding({ kind: "never-read", since: undefined }),
-      finding({ kind: "never-read", since: undefined, isDemo: true }),
     ),
   ).toEqual([
     "main/USDT-FUTURES, COIN-FUTURES were last read up to 1 h ago",
@@ -99,10 +98,9 @@ test("a person reads one line a kind, account and period, which names few ledger
     "main/USDT-FUTURES was not read from 2026-08-13 12:00Z to 2026-08-14 12:00Z before the exchange deleted the bills",
     "main/COIN-FUTURES, SPOT, UTA-SPOT were not read from 2026-08-15 12:00Z to 2026-08-16 12:00Z before the exchange deleted the bills",
     "main/COIN-FUTURES, USDT-FUTURES were never read",
-    "main/USDT-FUTURES was never read",
   ]);
-  const wallets = ["a", "b", "c", "d"].map((ledger) => finding({ ledger, isDemo: true }));
-  expect(textsOf(...wallets)).toEqual(["main (4 demo ledgers) were last read 18 m ago"]);
+  const wallets = ["a", "b", "c", "d"].map((ledger) => finding({ ledger }));
+  expect(textsOf(...wallets)).toEqual(["main (4 ledgers) were last read 18 m ago"]);
   const many = ["a", "b", "c", "d", "e"].flatMap((account) => [
     finding({ account }),
     finding({ account, ...coin }),

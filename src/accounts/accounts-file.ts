@@ -1,11 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
-import {
-  demoKeyProductTypes,
-  isDemoProductType,
-  type ProductType,
-} from "../core/contract/product-types.ts";
+import type { ProductType } from "../core/contract/product-types.ts";
 import { shownCode } from "../lib/errors.ts";
 import { didYouMean } from "../lib/nearest.ts";
 import { readTextFile } from "../lib/text-file.ts";
@@ -184,13 +180,6 @@ function accountOf(
   faultIn: (key: string, what: string) => void,
   deps: AccountsDeps,
 ): Account {
-  for (const type of demo ? (types ?? []).filter(isDemoProductType) : []) {
-    faultIn(
-      "productTypes",
-      `"${type}" is read by live keys only; "demo": true says that this one is of demo trading, which has ` +
-        demoKeyProductTypes.join(", "),
-    );
-  }
   if (riskUnitIds !== undefined && ltv !== true)
     faultIn("riskUnitIds", 'has no use without "ltv": true');
   return {

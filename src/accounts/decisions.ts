@@ -40,22 +40,3 @@ export async function undoRetire(
     return (rowCount ?? 0) > 0;
   });
 }
-
-/** Records whether an account's key is for demo trading. */
-export async function recordDemo(db: Database, account: string, isDemo: boolean): Promise<void> {
-  await withDatabaseErrors(() =>
-    isDemo
-      ? db.execute(sql`
-          insert into ledgers as stored (account, product_type, is_demo)
-          values (${account}, '', true)
-          on conflict (account, product_type) do update
-          set is_demo = true
-          where not stored.is_demo`)
-      : db.execute(sql`
-          update ledgers
-          set is_demo = false
-          where account = ${account}
-            and product_type = ''
-            and is_demo`),
-  );
-}

@@ -1,8 +1,4 @@
-import {
-  isDemoProductType,
-  type ProductType,
-  unifiedProductTypes,
-} from "../core/contract/product-types.ts";
+import { type ProductType, unifiedProductTypes } from "../core/contract/product-types.ts";
 import type { Queryable } from "../core/postgres/connect.ts";
 import {
   type AccountStates,
@@ -59,7 +55,6 @@ export type RosterLedger = Ledger & {
   /** Whether a run has planned to read it. */
   readonly isStored: boolean;
   readonly isConfigured: boolean;
-  readonly isDemo: boolean;
 };
 
 export type Roster = {
@@ -118,6 +113,29 @@ export const listed = ({ ledgers }: Roster): readonly RosterLedger[] =>
 export const isNeverRead = ({ isStored, state }: RosterLedger): boolean =>
   !isStored && (state === "active" || state === "not-configured");
 
+/**
+ * What a report or an export is of: without the accounts of demo trading, whose coins are no money, unless they are named.
+ * @param say takes a line about what is left out.
+ * @throws UsageError for a name or a product type that is neither configured nor stored.
+ */
+export async function selectionOfBooks<Chosen extends Selection>(
+  db: Queryable,
+  config: Configured,
+  selection: Chosen,
+  say: (line: string) => void,
+): Promise<Chosen> {
+  const { ledgers } = await readRoster(db, config, selection);
+  const demo = config.accounts.flatMap((account) => (account.demo ? account.name : []));
+  if (selection.accounts !== undefined || demo.length === 0) return selection;
+  const stored = [
+    ...new Set(ledgers.flatMap(({ account, isStored }) => (isStored ? account : []))),
+  ];
+  const leftOut = stored.filter((name) => demo.includes(name));
+  if (leftOut.length > 0)
+    say(`left out, since demo trading is no money: ${leftOut.join(", ")}; --account includes it`);
+  return { ...selection, accounts: stored.filter((name) => !demo.includes(name)) };
+}
+
 /** Reads the ledgers of all accounts, or of some. */
 export type ReadRoster = (
   db: Queryable,
@@ -148,7 +166,6 @@ function ledgersOf(
     const isStored = stored.includes(productType);
     const isConfigured = readable.includes(productType);
     const isWanted = account?.productTypes.includes(productType) ?? false;
-    const isDemoKey = isStored ? state.isDemo : (account?.demo ?? state.isDemo);
     return [
       {
         account: name,
@@ -156,7 +173,6 @@ function ledgersOf(
         ...stateOf(state, productType, { isConfigured, isWanted }),
         isStored,
         isConfigured,
-        isDemo: isDemoKey || isDemoProductType(productType),
       },
     ];
   });

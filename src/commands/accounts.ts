@@ -20,7 +20,6 @@ const columns: Columns<RosterLedger> = {
   },
   configured: { kind: "value", of: ({ isConfigured }) => isConfigured },
   stored: { kind: "value", of: ({ isStored }) => isStored },
-  demo: { kind: "value", of: ({ isDemo }) => isDemo },
   ...fields<RosterLedger>("text", ["state"]),
   ...fields<RosterLedger>("time", ["since"]),
 };

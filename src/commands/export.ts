@@ -6,6 +6,7 @@ import {
   type RosterLedger,
   readRoster,
   selectionOf,
+  selectionOfBooks,
 } from "../accounts/roster.ts";
 import { readOpenings } from "../books/export/chains.ts";
 import type { BillPages } from "../books/export/exported-bill.ts";
@@ -18,14 +19,14 @@ import { isOfBills } from "../check/health/kinds.ts";
 import { readLedgerTimes } from "../check/health/ledger-status.ts";
 import { usualLimits } from "../check/health/select.ts";
 import { headLines } from "../check/health/verdict.ts";
-import { isDemoProductType, isUnified, walletOf } from "../core/contract/product-types.ts";
+import { isUnified, walletOf } from "../core/contract/product-types.ts";
 import { inSnapshot, type Transaction } from "../core/postgres/connect.ts";
 import { msOf } from "../core/postgres/values.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
 import type { Ledger } from "../core/words/ledger.ts";
 import { UsageError } from "../lib/errors.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../lib/time.ts";
-import { formatCounted, formatMinute, ledgerName } from "../output/output-format.ts";
+import { formatCounted, formatMinute } from "../output/output-format.ts";
 import { done, type Result } from "../output/result.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, formatOption, type LedgerFlags } from "./options.ts";
@@ -43,20 +44,17 @@ import { openFilled } from "./stored.ts";
  * `export`: the stored bills in another program's format, as of one moment. What the bills may lack
  * is reported on standard error. It is no failure, because the export has all that is stored.
  */
-export async function exportCommand(
-  config: Config,
-  io: Io,
-  options: ExportOptions,
-): Promise<Result> {
-  if (options.output !== undefined) await refuseTakenOutput(options.output, options.force);
-  else if (formatOf(options.format).isBinary && io.out.isTTY) {
+export async function exportCommand(config: Config, io: Io, typed: ExportOptions): Promise<Result> {
+  if (typed.output !== undefined) await refuseTakenOutput(typed.output, typed.force);
+  else if (formatOf(typed.format).isBinary && io.out.isTTY) {
     throw new UsageError(
-      `${options.format} is a binary format: name a file with --output, or use a pipe`,
+      `${typed.format} is a binary format: name a file with --output, or use a pipe`,
     );
   }
   const say = (message: string) => note(io, message);
   await using stored = await openFilled(config, io);
   const { db } = stored;
+  const options = await selectionOfBooks(db, config, typed, say);
   await inSnapshot(db, async (tx) => {
     const plan = await planExport(tx, config, options);
     for (const line of plan.said) say(line);
@@ -82,10 +80,7 @@ type ExportedTime = {
 export async function planExport(tx: Transaction, config: Config, options: ExportOptions) {
   const { ledgers: roster, states } = await readRoster(tx, config, { accounts: options.accounts });
   const storedLedgers = roster.filter(({ isStored }) => isStored);
-  const isLeftOut = unaskedDemo((account) => states.of(account).isDemo, options);
-  const chosen = storedLedgers.filter((ledger) => isSelected(options, ledger));
-  const synced = chosen.filter((ledger) => !isLeftOut(ledger));
-  const leftOut = chosen.filter(isLeftOut);
+  const synced = storedLedgers.filter((ledger) => isSelected(options, ledger));
   if (formatOf(options.format).isJournal) refuseHalfWallets(options, storedLedgers);
   const now = await readExchangeTime(tx, options.accounts);
   const stored = await readLedgerTimes(tx, synced, now);
@@ -95,8 +90,7 @@ export async function planExport(tx: Transaction, config: Config, options: Expor
     return { ledger, through, isEnded: endedAt !== undefined };
   });
   const isCut = options.to === undefined && options.changedSince === undefined;
-  const through = isCut ? endsOf(times) : [];
-  const ends = [...through, ...leftOut.map((ledger) => ({ ...ledger, to: epochMs(0) }))];
+  const ends = isCut ? endsOf(times) : [];
   const { accounts, productTypes, from, to, changedSince, continues } = options;
   const selection: BillSelection = { accounts, productTypes, from, to, changedSince, ends };
   const wallets = await readReportedWallets(tx, synced, () => true);
@@ -111,14 +105,8 @@ export async function planExport(tx: Transaction, config: Config, options: Expor
     // Of a journal that continues earlier files: the bills in those.
     before: continues && { ...selection, from: continues.since, to: from },
     said: [
-      ...(await readWarnings(tx, options, { roster, times, isLeftOut, now })),
-      ...(leftOut.length === 0
-        ? []
-        : [
-            `left out because it is demo trading: ${leftOut.map(ledgerName).join(", ")}; ` +
-              "--account or --product with its name includes it",
-          ]),
-      ...endNote(through.flatMap(({ to, isEnded }) => (isEnded ? [] : [to]))),
+      ...(await readWarnings(tx, options, { roster, times, now })),
+      ...endNote(ends.flatMap(({ to, isEnded }) => (isEnded ? [] : [to]))),
       ...(changedSince === undefined
         ? []
         : [`to export what changes after this: --changed-since ${await nextChangedSince(tx)}`]),
@@ -136,26 +124,6 @@ export function endNote(through: readonly EpochMs[]): readonly string[] {
       ? `ends at ${first}, up to which everything was read`
       : `each ledger ends where everything was read, from ${first} to ${last}`;
   return [`${end}; --to includes newer bills`];
-}
-
-/**
- * Finds ledgers of demo trading that nobody asked for, if the format would pass them off as real
- * money.
- */
-function unaskedDemo(
-  isOfDemoKey: (account: string) => boolean,
-  { format, ...asked }: ExportOptions,
-): (ledger: Ledger) => boolean {
-  if (!formatOf(format).isBooked) return () => false;
-  return ({ account, productType }) => {
-    const isDemoAccount = isOfDemoKey(account);
-    const isDemoProduct = isDemoProductType(productType);
-    return (
-      (isDemoAccount || isDemoProduct) &&
-      !(isDemoAccount && asked.accounts?.includes(account)) &&
-      !(isDemoProduct && asked.productTypes?.includes(productType))
-    );
-  };
 }
 
 /**
@@ -182,7 +150,6 @@ function refuseHalfWallets({ format, ...asked }: ExportOptions, stored: readonly
 type Exported = {
   readonly roster: readonly RosterLedger[];
   readonly times: readonly ExportedTime[];
-  readonly isLeftOut: (ledger: Ledger) => boolean;
   readonly now: EpochMs;
 };
 
@@ -190,7 +157,7 @@ type Exported = {
 async function readWarnings(
   tx: Transaction,
   { accounts, productTypes, from, to, format }: ExportOptions,
-  { roster, times, isLeftOut, now }: Exported,
+  { roster, times, now }: Exported,
 ): Promise<readonly string[]> {
   const ends = times.flatMap(({ through }) => through ?? []);
   // Without an end, each ledger ends where it is complete, and nothing newer is lacking.
@@ -203,11 +170,7 @@ async function readWarnings(
       (!["unchecked", "unclassified"].includes(finding.kind) || formatOf(format).isBooked) &&
       finding.kind !== "restated" &&
       // Without an end, it ends where it was read.
-      (finding.kind !== "behind" || to !== undefined) &&
-      !isLeftOut({
-        account: finding.account,
-        productType: finding.ledger as Ledger["productType"],
-      }),
+      (finding.kind !== "behind" || to !== undefined),
   );
   return headLines(findings, now).map(({ text }) => `warning: ${text}`);
 }

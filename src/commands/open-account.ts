@@ -1,5 +1,4 @@
 import type { AccountWithCredentials } from "../accounts/account.ts";
-import { recordDemo } from "../accounts/decisions.ts";
 import type { AccountExchange } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { AccountKey } from "../core/store/account-key.ts";
@@ -63,7 +62,6 @@ export async function openAccount(
     async takeKey(answer) {
       const checked = await key.check(answer);
       await key.take((tx) => checkLease(tx, lease), horizonAt(exchange.exchangeNow()));
-      await recordDemo(db, name, isDemo);
       const shared = await key.sharedUser();
       const user = account.uid ?? shared?.uid;
       await recordUser(db, [name, ...(account.uid ? [] : (shared?.accounts ?? []))], user);

@@ -1,6 +1,6 @@
 import { Option } from "commander";
 import type { Config } from "../accounts/config.ts";
-import { readRoster, selectionOf } from "../accounts/roster.ts";
+import { readRoster, selectionOf, selectionOfBooks } from "../accounts/roster.ts";
 import { dayIn } from "../books/export/time-zone.ts";
 import type { ReportOptions } from "../books/report/close-report.ts";
 import { readCloseReport } from "../books/report/read-close.ts";
@@ -41,9 +41,10 @@ async function reportCommand(config: Config, io: Io, words: ReportFlags): Promis
   const zone = zoneOf(words.timeZone ?? "UTC");
   const time = closedTime(words, zone);
   const signedAt = typedTime("--signed-at", words.signedAt, zone);
-  const selection = selectionOf(words);
   await using stored = await openFilled(config, io);
   const { db } = stored;
+  const say = (line: string) => note(io, line);
+  const selection = await selectionOfBooks(db, config, selectionOf(words), say);
   const report = await inSnapshot(db, async (tx) => {
     const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
     const options = { ...time, zone, signedAt, allDigits, allRows };

@@ -174,7 +174,7 @@ const findingColumns = (now: EpochMs): Columns<Finding> => ({
   ...fields<Finding>("value", ["kind", "account", "ledger", "coin", "detail"]),
   severity: { kind: "value", of: severityOf },
   ...fields<Finding>("time", ["since", "until"], ""),
-  ...fields<Finding>("value", ["count", "unreadMs", "breakIds", "isDemo"]),
+  ...fields<Finding>("value", ["count", "unreadMs", "breakIds"]),
   text: { kind: "value", of: (finding) => sentenceOf(finding, now) },
   remedy: { kind: "value", of: remedyOf },
 });
@@ -262,8 +262,6 @@ const totalsColumns: Columns<Totals> = {
 
 const countColumns: Columns<FindingCount> = {
   ...fields<FindingCount>("text", ["kind"]),
-  isDemo: { kind: "value", of: ({ isDemo }) => isDemo },
-  demo: { kind: "text", isForPeople: true, of: ({ isDemo }) => (isDemo ? "demo" : "") },
   ...fields<FindingCount>("count", ["findings", "ledgers"]),
 };
 

@@ -10,7 +10,7 @@ type Statements = readonly string[];
 type HealthState = {
   readonly name: string;
   readonly statements: Statements;
-  /** The kinds, worst first; "demo " before those of demo trading. */
+  /** The kinds, worst first. */
   readonly found: readonly string[];
   readonly title: string;
   readonly next?: string;
@@ -170,11 +170,8 @@ export const healthStates: readonly HealthState[] = [
     ],
     "Complete, with accepted differences of 67.39 USDT",
   ),
-  wrong("never-read, demo never-read", "a configured ledger that was never read", well, {
-    configured: [
-      { name: "a", productTypes: ["USDT-FUTURES", "COIN-FUTURES", "UTA-SPOT"] },
-      { name: "b", productTypes: ["USDC-FUTURES"], demo: true },
-    ],
+  wrong("never-read", "a configured ledger that was never read", well, {
+    configured: [{ name: "a", productTypes: ["USDT-FUTURES", "COIN-FUTURES", "UTA-SPOT"] }],
   }),
   {
     ...fine("configured ledgers that no sync reads", [
@@ -286,14 +283,6 @@ export const healthStates: readonly HealthState[] = [
     loan("0.9", "{5 h}"),
   ]),
   fine("a loan of last month", [...well, loan("0.9", "{30 d}")]),
-  wrong("demo broken", "demo products that do not add up", [
-    ...[...well, ledger({ type: "SUSDT-FUTURES" }), checked("SUSDT-FUTURES")],
-    aBreak("chain", { wallet: "SUSDT-FUTURES" }),
-  ]),
-  wrong("demo broken, demo behind", "a demo key whose ledger does not add up, and is behind", [
-    ...read({ covered: "[{91 d}, {5 h})", settled: "{5 h}" }),
-    ...[state("is_demo", "true"), aBreak("chain")],
-  ]),
 ];
 
 /** Brings a database into a state, as of a time. */

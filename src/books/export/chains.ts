@@ -33,7 +33,7 @@ export async function readOpenings(
   return all;
 }
 
-type Wallet = Omit<ReportedWallet, "isDemo" | "unread">;
+type Wallet = Omit<ReportedWallet, "unread">;
 
 /**
  * The balances at the span's start, and what its balances differ by from its bills: sums of UTC days. A zone's month begins

@@ -10,7 +10,7 @@ export type FormatEntry = {
   readonly isBinary?: true;
   /** Whether it has a transaction a bill, and asserts balances. Default false. */
   readonly isJournal?: true;
-  /** Whether it books what a bill does to its wallet, as `reconcile` learned it, and takes each coin for money. Default false. */
+  /** Whether it books what a bill does to its wallet, as `reconcile` learned it. Default false. */
   readonly isBooked?: true;
 };
 

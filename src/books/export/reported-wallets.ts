@@ -18,7 +18,6 @@ export type ReportedWallet = {
   readonly account: string;
   /** The wallet's name: a product type, or "UTA" for all of a unified account. */
   readonly productType: string;
-  readonly isDemo: boolean;
   /** The product types that were ever synced. */
   readonly productTypes: readonly ProductType[];
   /** In a unified account, the product types that the key may read but that were never synced. */
@@ -52,15 +51,13 @@ export async function readTimes(
 export const inAll = (lists: readonly (readonly Interval[])[]): readonly Interval[] =>
   lists.reduce(intersect, interval(0, Number.POSITIVE_INFINITY));
 
-type StoredLedger = Ledger & { readonly isDemo: boolean };
-
 /**
  * The wallets of the selected ledgers, each with all of its product types, even where only one category of
  * a unified account is selected: all categories share its balances.
  */
 export async function readReportedWallets(
   tx: Transaction,
-  stored: readonly StoredLedger[],
+  stored: readonly Ledger[],
   isWanted: (ledger: Ledger) => boolean,
 ): Promise<readonly ReportedWallet[]> {
   const keyOf = ({ account, productType }: Ledger) =>
@@ -78,7 +75,7 @@ export async function readReportedWallets(
 }
 
 function walletFrom(
-  { account, productType: first, isDemo }: StoredLedger,
+  { account, productType: first }: Ledger,
   ledgers: readonly Ledger[],
   { notAvailable, ended }: StoredState,
 ): ReportedWallet {
@@ -90,7 +87,7 @@ function walletFrom(
     walletOf(one.productType) === productType ? one.endedAt : [],
   );
   return {
-    ...{ account, productType, isDemo, productTypes },
+    ...{ account, productType, productTypes },
     unread: all.filter((name) => !typesWithState.includes(name)),
     endedAt: walletEnds.length === 0 ? undefined : epochMs(Math.max(...walletEnds)),
   };

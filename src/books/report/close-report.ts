@@ -152,6 +152,5 @@ export type CloseReport = ReportOptions & {
   readonly problems: readonly string[];
   /** The accepted differences by coin and the accepted lost time, in words. */
   readonly accepted: readonly string[];
-  /** Real money before demo. */
   readonly ledgers: readonly LedgerClose[];
 };

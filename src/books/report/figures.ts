@@ -112,8 +112,7 @@ export const money = (
       : digitsOf(decimalText(decimal), { coin, isExact }).replace("−", "-"),
   };
 
-export const nameOf = ({ wallet }: LedgerClose): string =>
-  `${ledgerName(wallet)}${wallet.isDemo ? " (demo coins)" : ""}`;
+export const nameOf = ({ wallet }: LedgerClose): string => ledgerName(wallet);
 
 /** The lines of the statement: opening, what moved it, and closing. */
 type Line = { readonly line: string; readonly title: string; readonly amount: Decimal | null };
@@ -186,7 +185,6 @@ export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): 
   const columns: Columns<LineRow> = {
     account: { kind: "text", of: () => wallet.account },
     productType: { kind: "text", of: () => wallet.productType },
-    isDemo: { kind: "value", of: () => wallet.isDemo },
     ...fields<LineRow>("text", ["coin", "line"]),
     title: { kind: "text", of: titleOf },
     amount: { kind: "amount", of: ({ amount }) => amount && decimalText(amount) },

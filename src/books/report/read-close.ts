@@ -109,7 +109,7 @@ export async function readCloseReport(
       ...problemsOf(ledgers, findings, now),
     ],
     accepted: acceptedParts(await readAccepted(tx, { ...scope, span })),
-    ledgers: ledgers.toSorted((a, b) => Number(a.wallet.isDemo) - Number(b.wallet.isDemo)),
+    ledgers,
   };
 }
 

@@ -51,13 +51,12 @@ export type Section = Pick<Result, "data" | "parts"> & { readonly title: string 
 
 /** A ledger's rows beside its name. */
 type Of<Row> = Row & { readonly ledger: LedgerClose };
-const ofWallet = (key: "account" | "productType" | "isDemo") =>
+const ofWallet = (key: "account" | "productType") =>
   ({ kind: "value", of: ({ ledger }: Of<object>) => ledger.wallet[key] }) as const;
 /** Its name for people, its parts for programs. */
 const ledgerColumns = {
   account: ofWallet("account"),
   productType: ofWallet("productType"),
-  isDemo: ofWallet("isDemo"),
   ledger: {
     kind: "text",
     isForPeople: true,
@@ -181,14 +180,13 @@ function summaryTables(report: CloseReport): readonly Table[] {
     ...{ ledger, coin: figures.coin, sums: sumsOf(figures) },
     isOpeningRead: ledger.coverage.isStartRead,
   }));
-  const real = rows.filter(({ ledger }) => !ledger.wallet.isDemo);
-  const coins = [...Map.groupBy(real, ({ coin }) => coin)].map(([coin, of]): Row => {
+  const coins = [...Map.groupBy(rows, ({ coin }) => coin)].map(([coin, of]): Row => {
     const sums = total(of.map((row) => row.sums));
     return { coin, sums, isOpeningRead: of.every((row) => row.isOpeningRead) };
   });
   return [
     table("summary", columns, rows),
-    table("coins", amounts, coins, coins.length < real.length ? coins : []),
+    table("coins", amounts, coins, coins.length < rows.length ? coins : []),
   ];
 }
 
@@ -241,7 +239,7 @@ const acceptedColumns: Columns<Of<Acceptance>> = {
 
 function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
   const { wallet, digest, digestThen, reconciledAt, rejected, restatements, breaks } = ledger;
-  const { account, productType, productTypes, isDemo } = wallet;
+  const { account, productType, productTypes } = wallet;
   const open = breaks.filter(({ state }) => state === "open");
   const openShown = open.slice(0, shownMax);
   const command = digestCommand("bills.csv");
@@ -249,7 +247,7 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
   return {
     title: nameOf(ledger),
     data: {
-      ...{ account, productType, productTypes, isDemo },
+      ...{ account, productType, productTypes },
       counts: {
         ...{ rejected: rejected.total, restatements: restatements.total, openBreaks: open.length },
       },

@@ -63,19 +63,19 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
         where ${isOneOf(accounts)}
         order by account, risk_unit_id, first_seen_at desc
       )`;
-  const newest = sql`${withFlags(records, "risk_unit_id", accounts)}
+  const newest = sql`${withFlags(records, accounts)}
       where not is_retired
         and last_seen_at > ${timeOf(now - ltvKeptMs)}`;
   return [
     select(
       "never-synced",
-      { account: sql`''`, isDemo: sql`false` },
+      { account: sql`''` },
       sql`(select 1) as one where not exists (select 1 from runs where command = 'sync')`,
     ),
     select(
       "cut-short",
       {
-        ...{ account: sql`''`, isDemo: sql`false`, since: sql`started_at` },
+        ...{ account: sql`''`, since: sql`started_at` },
         detail: sql`coalesce(error, case outcome when 'running' then 'it was killed' else 'it was stopped' end)`,
       },
       sql`${lastSync} where ${isAnyRead}::boolean`,
@@ -83,7 +83,7 @@ export function accountFindings(scope: FindingScope): readonly SQL[] {
     select(
       "cannot-sync",
       { since: sql`started_at`, detail: sql`error` },
-      sql`${withFlags(failedAccounts(scope), "product_type", accounts)}
+      sql`${withFlags(failedAccounts(scope), accounts)}
       where not is_retired`,
     ),
     select(

@@ -4,7 +4,7 @@ import { msOf, timeFrom } from "../../core/postgres/values.ts";
 import { comparedBalances } from "../../core/store/wallet-balances.ts";
 import { type EpochMs, epochMs } from "../../lib/time.ts";
 import { formatMinute } from "../../output/output-format.ts";
-import { type FindingScope, flaggedOf } from "./select.ts";
+import { type FindingScope, select } from "./select.ts";
 
 /** A wallet's balance by the exchange, compared with that of its bills. Decimals are text. */
 export type ComparedBalance = {
@@ -57,10 +57,10 @@ export const balanceText = ({ coin, balance, expected, differs, asOf }: Compared
 
 /** The balances that differ from their bills' where both may be right: see kinds.ts. */
 export const balanceFinding = ({ accounts }: FindingScope): SQL =>
-  flaggedOf(accounts)(
+  select(
     "balance-differs",
-    "ledger",
     {
+      ledger: sql`ledger`,
       coin: sql`coin`,
       since: sql`last_seen_at`,
       detail: sql`'the exchange says ' || balance || ', the bills ' || expected`,
@@ -70,5 +70,5 @@ export const balanceFinding = ({ accounts }: FindingScope): SQL =>
       from ${comparedBalances(accounts)}
       where differs
         and may_differ
-    )`,
+    ) as found`,
   );

@@ -4,12 +4,11 @@ import { walletOf } from "../../core/contract/product-types.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../../core/postgres/values.ts";
 import { keyOf, storedLess, typeDaySums } from "../../core/store/day-sums.ts";
-import { accountFlags, isDemo } from "../../core/views/ledgers.ts";
 import { accountFindings } from "./account-findings.ts";
 import { balanceFinding } from "./balances.ts";
 import { breaksNamedMax, type Finding, type Kind, kindNames } from "./kinds.ts";
 import { breakFindings, rowFindings, timeFindings } from "./row-findings.ts";
-import { type FindingScope, flaggedOf, type Span, select, timeOf } from "./select.ts";
+import { type FindingScope, type Span, select, timeOf } from "./select.ts";
 import type { Accepted } from "./verdict.ts";
 
 /** The findings, worst first. One query, however many accounts there are. */
@@ -33,11 +32,9 @@ export async function readFindings(
       unread_ms as "unreadMs",
       detail,
       break_ids as "breakIds",
-      is_repairable as "isRepairable",
-      is_demo as "isDemo"
+      is_repairable as "isRepairable"
     from (${findings(scope)}) as findings
     order by
-      is_demo,
       array_position(${textArray(kindNames)}::text[], kind),
       not is_repairable,
       findings.since nulls first,
@@ -80,7 +77,6 @@ function unconfiguredIn(roster: readonly RosterLedger[] = []) {
 /** How many findings there are of a kind, and of how many ledgers. */
 export type FindingCount = {
   readonly kind: Kind;
-  readonly isDemo: boolean;
   readonly findings: number;
   readonly ledgers: number;
 };
@@ -92,12 +88,11 @@ export async function countFindings(
   const { rows } = await db.execute<FindingCount>(sql`
     select
       kind,
-      is_demo as "isDemo",
       count(*)::int as findings,
       count(distinct (account, ledger))::int as ledgers
     from (${findings(scope)}) as findings
-    group by kind, is_demo
-    order by is_demo, array_position(${textArray(kindNames)}::text[], kind)`);
+    group by kind
+    order by array_position(${textArray(kindNames)}::text[], kind)`);
   return rows;
 }
 
@@ -120,8 +115,6 @@ export async function readAccepted(
         and ${span?.from === undefined ? sql`true` : sql`happened_at >= ${timeOf(span.from)}`}
         and ${span?.to === undefined ? sql`true` : sql`happened_at < ${timeOf(span.to)}`}
     ) as accepted
-    left join ${accountFlags(isOneOf(accounts))} using (account)
-    where not ${isDemo("ledger")}
     group by coin
     order by coin`);
   const { rows: recovered } = await db.execute(sql`
@@ -149,9 +142,8 @@ function neverRead({ accounts, roster = [] }: FindingScope): SQL {
     { ledger: sql`ledger` },
     sql`unnest(
         ${column(({ account }) => account)}::text[],
-        ${column(({ productType }) => productType)}::text[],
-        ${column(({ isDemo }) => String(isDemo))}::boolean[]
-      ) as never_read (account, ledger, is_demo)`,
+        ${column(({ productType }) => productType)}::text[]
+      ) as never_read (account, ledger)`,
   );
 }
 
@@ -169,10 +161,10 @@ function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
     from: sql`bills`,
     where: sql`${isOneOf(accounts)} and c_time >= ${first} and c_time < ${last} + interval '24 hours'`,
   };
-  return flaggedOf(accounts)(
+  return select(
     "broken",
-    "product_type",
     {
+      ledger: sql`product_type`,
       since: sql`day::timestamp at time zone 'UTC'`,
       detail: sql`'bills were changed, added or deleted by hand, on ' || days || case days when 1 then ' day' else ' days' end`,
     },
@@ -185,7 +177,7 @@ function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
         having sum(bills) <> 0 or sum(amount_in + amount_out) <> 0 or sum(fee_in + fee_out) <> 0
       ) as wrong
       group by account, product_type
-    )`,
+    ) as found`,
   );
 }
 
@@ -215,7 +207,7 @@ function findings(scope: FindingScope): SQL {
   ];
   return sql`
     select
-      kind, account, ledger, coin, since, until, count, unread_ms, detail, break_ids, is_repairable, is_demo
+      kind, account, ledger, coin, since, until, count, unread_ms, detail, break_ids, is_repairable
     from (${sql.join(
       all,
       sql`

@@ -24,8 +24,6 @@ export type Finding = {
   readonly breakIds: readonly number[];
   /** Whether the exchange still serves bills of the breaks, so that they can be read again. */
   readonly isRepairable: boolean;
-  /** Demo trading is no money: its findings are shown, and alarm nobody. */
-  readonly isDemo: boolean;
   /** What no sync reads any more. "another account": never read, and maybe the new name of a stored account. */
   readonly unconfigured?: "account" | "product type" | "another account" | undefined;
 };
@@ -266,13 +264,10 @@ export type HoleKind = {
 /** Worst first. */
 export const kindNames = Object.keys(findingKinds) as readonly Kind[];
 
-/** Demo trading alarms nobody. */
-export const severityOf = ({ kind, isDemo }: Pick<Finding, "kind" | "isDemo">): Severity =>
-  isDemo ? "notice" : findingKinds[kind].severity;
+export const severityOf = ({ kind }: OfKind): Severity => findingKinds[kind].severity;
 
 /** Whether a check fails, and an alert fires. */
-export const alarms = (finding: Pick<Finding, "kind" | "isDemo">): boolean =>
-  severityOf(finding) !== "notice";
+export const alarms = (finding: OfKind): boolean => severityOf(finding) !== "notice";
 
 /** A finding's subject: `main/USDT-FUTURES/USDT`. Empty for the whole database. */
 export const subjectOf = ({ account, ledger, coin }: Finding): string =>

@@ -8,7 +8,7 @@ import { dayMs, epochMs, retentionMs } from "../../lib/time.ts";
 import { unexplainedDetail, unexplainedSums } from "../reconcile/unexplained.ts";
 import { balanceDiscrepancy } from "./discrepancy.ts";
 import { begunWindows } from "./ledger-status.ts";
-import { type FindingScope, flaggedOf, type Span, select, timeOf, usualLimits } from "./select.ts";
+import { type FindingScope, type Span, select, timeOf, usualLimits } from "./select.ts";
 
 const expirySoonMs = 7 * dayMs;
 
@@ -22,7 +22,7 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
   const maxAge = timeOf(now - limits.maxAgeMs);
   const ledgers = ledgerTimes(scope);
   const spans = (column: SQL, condition: SQL) => sql`(
-      select account, ledger, is_demo, break_ids, unnest(${column}) as span
+      select account, ledger, break_ids, unnest(${column}) as span
       from ${ledgers}
       where ${condition}
     ) as spans`;
@@ -44,12 +44,11 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
       },
       // A sync at work, or one that was cut short, leaves newer time unread: the next reads it.
       sql`(
-        select account, product_type as ledger, is_demo, count(*) as spans, range_agg(span) as parts
+        select account, product_type as ledger, count(*) as spans, range_agg(span) as parts
         from (
           select
             account,
             ledger as product_type,
-            is_demo,
             -- Where it ends with the newest plan, nothing since was read either.
             unnest(unread + case when ${isUnreadSince} then tstzmultirange(tstzrange(planned_to, ${timeOf(now)})) else '{}' end)
               as span
@@ -58,7 +57,7 @@ export function timeFindings(scope: FindingScope): readonly SQL[] {
         ) as spans
         where lower(span) < ${maxAge}
           and span && tstzrange(${from}, ${to})
-        group by account, product_type, is_demo
+        group by account, product_type
       ) as unread
       left join (
         select account, product_type as ledger, unfinished
@@ -99,7 +98,6 @@ const isWithinSpan = (at: SQL, span: Span | undefined): SQL => sql`
 export function breakFindings(scope: FindingScope): readonly SQL[] {
   const { accounts, now, span } = scope;
   const isOne = isOneOf(accounts);
-  const flagged = flaggedOf(accounts);
   const isWithin = isWithinSpan(sql`happened_at`, span);
   // A balance beside unread or lost time does not follow: that time is the finding.
   const open = sql`(
@@ -136,22 +134,22 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
     ) as breaks`;
   const isOutdated = sql`kind = 'chain-unread' and has_loss is not true`;
   return [
-    flagged(
+    select(
       "unexplained",
-      "ledger",
       {
+        ledger: sql`ledger`,
         ...{ coin: sql`coin`, since: sql`since`, until: sql`until` },
         ...{ count: sql`balances`, detail: unexplainedDetail },
       },
       sql`(
         select account, wallet as ledger, coin, since, until, balances, higher, lower, types
         from ${unexplainedSums(accounts, isWithinSpan(sql`at`, span))} as sums
-      )`,
+      ) as found`,
     ),
-    flagged(
+    select(
       sql`finding`,
-      "ledger",
       {
+        ledger: sql`ledger`,
         coin: sql`coin`,
         since: sql`since`,
         until: sql`until`,
@@ -185,12 +183,11 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
         from ${open}
         where not (${isOutdated})
         group by account, ledger, coin, finding
-      )`,
+      ) as found`,
     ),
-    flagged(
+    select(
       "unchecked",
-      "ledger",
-      { since: sql`checked` },
+      { ledger: sql`ledger`, since: sql`checked` },
       sql`(
         select account, ledger, min(checked) as checked
         from (
@@ -220,7 +217,7 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
           where ${isOutdated}
         ) as due
         group by account, ledger
-      )`,
+      ) as found`,
     ),
   ];
 }
@@ -228,7 +225,6 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
 /** Findings of single rows or milliseconds: rejected, recovered in part, or of a type without a category. */
 export function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
   const isOne = isOneOf(accounts);
-  const flagged = flaggedOf(accounts);
   const days = [
     span?.from === undefined
       ? sql`true`
@@ -236,22 +232,20 @@ export function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
     span?.to === undefined ? sql`true` : sql`day < ${timeOf(span.to)} at time zone 'UTC'`,
   ];
   return [
-    flagged(
+    select(
       "rejected",
-      "product_type",
-      { count: sql`rejected` },
+      { ledger: sql`product_type`, count: sql`rejected` },
       sql`(
         select account, product_type, count(*) as rejected
         from rejected_bills
         where ${isOpenRejection}
           and ${isOne}
         group by account, product_type
-      )`,
+      ) as found`,
     ),
-    flagged(
+    select(
       "partly-recovered",
-      "product_type",
-      { since: sql`at`, until: sql`at + interval '1 ms'` },
+      { ledger: sql`product_type`, since: sql`at`, until: sql`at + interval '1 ms'` },
       sql`(
         select account, product_type, timestamptz 'epoch' + ms * interval '1 ms' as at
         from (
@@ -260,12 +254,12 @@ export function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
           where retired_at is null
             and ${isOne}
         ) as parts
-      )`,
+      ) as found`,
     ),
-    flagged(
+    select(
       "unclassified",
-      "product_type",
       {
+        ledger: sql`product_type`,
         coin: sql`coin`,
         since: sql`since`,
         until: sql`until`,
@@ -290,7 +284,7 @@ export function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
           and ${sql.join(days, sql` and `)}
           and ${isOne}
         group by account, product_type, coin, business_type
-      )`,
+      ) as found`,
     ),
   ];
 }

@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { RosterLedger } from "../../accounts/roster.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { isOneOf } from "../../core/postgres/values.ts";
-import { accountFlags, isDemo } from "../../core/views/ledgers.ts";
+import { accountFlags } from "../../core/views/ledgers.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import { type EpochMs, epochMs, hourMs, isoTime } from "../../lib/time.ts";
 import type { Finding, Kind } from "./kinds.ts";
@@ -28,7 +28,7 @@ export type FindingScope = {
   readonly span?: Span | undefined;
 };
 
-/** @param rows with an account, `is_demo`: see {@link withFlags}. */
+/** @param rows with an account. */
 export const select = (
   kind: Kind | SQL,
   columns: Partial<Record<keyof Finding, SQL>>,
@@ -45,38 +45,20 @@ export const select = (
       (${columns.unreadMs ?? sql`null`})::float8 as unread_ms,
       (${columns.detail ?? sql`''`})::text as detail,
       (${columns.breakIds ?? sql`''`})::text as break_ids,
-      (${columns.isRepairable ?? sql`false`})::boolean as is_repairable,
-      (${columns.isDemo ?? sql`is_demo`})::boolean as is_demo
+      (${columns.isRepairable ?? sql`false`})::boolean as is_repairable
     from ${rows}`;
 
 /**
- * Rows with the flags of their accounts.
+ * Rows with `is_retired` of their accounts.
  * @param rows of these accounts, in parentheses or by their table's name.
- * @param ledger the column that names a product type or a wallet.
  */
-export const withFlags = (
-  rows: SQL,
-  ledger: "ledger" | "product_type" | "risk_unit_id",
-  accounts: readonly string[] | undefined,
-): SQL => sql`(
+export const withFlags = (rows: SQL, accounts: readonly string[] | undefined): SQL => sql`(
       select
         flagged.*,
-        ${isDemo(ledger)} as is_demo,
         coalesce(is_retired, false) as is_retired
       from ${rows} as flagged
       left join ${accountFlags(isOneOf(accounts))} using (account)
     ) as flagged`;
-
-/** A select of rows of these accounts, in parentheses, of which one column names the ledger. */
-export const flaggedOf =
-  (accounts: readonly string[] | undefined) =>
-  (
-    kind: Kind | SQL,
-    ledger: "ledger" | "product_type",
-    columns: Partial<Record<keyof Finding, SQL>>,
-    rows: SQL,
-  ): SQL =>
-    select(kind, { ledger: sql.raw(ledger), ...columns }, withFlags(rows, ledger, accounts));
 
 /** A time of this program in a statement. */
 export const timeOf = (time: number): SQL => sql`${isoTime(epochMs(time))}::timestamptz`;

@@ -14,7 +14,7 @@ import {
   subjectOf,
 } from "./kinds.ts";
 
-/** What is complete with a reservation: accepted discrepancies and losses of real money, and recovered bills. */
+/** What is complete with a reservation: accepted discrepancies and losses, and recovered bills. */
 export type Accepted = {
   /** The sums of accepted differences; decimals as text. */
   readonly differences: readonly { readonly coin: string; readonly difference: string }[];
@@ -24,7 +24,7 @@ export type Accepted = {
 };
 
 export type Verdict = {
-  /** The worst kind of real money; undefined where nothing is found. */
+  /** The worst kind; undefined where nothing is found. */
   readonly kind: Kind | undefined;
   readonly severity: Severity | "good";
   readonly title: string;
@@ -54,7 +54,7 @@ const hourOf = (time: EpochMs | undefined) => time && Math.round(time / hourMs);
 export function headLines(findings: readonly Finding[], now: EpochMs): readonly HeadLine[] {
   const alike = Map.groupBy(findings, (one) =>
     JSON.stringify([
-      ...[one.kind, one.detail, one.isDemo, one.isRepairable],
+      ...[one.kind, one.detail, one.isRepairable],
       one.unconfigured && remedyOf(one),
     ]),
   );
@@ -118,18 +118,16 @@ function subjectOfAll(those: readonly [Finding, ...Finding[]]): string {
   }
   const who =
     accounts.size === 1 ? printableLine(first.account) : formatCounted(accounts.size, "account");
-  return `${who} (${formatCounted(ledgers.size, first.isDemo ? "demo ledger" : "ledger")})`;
+  return `${who} (${formatCounted(ledgers.size, "ledger")})`;
 }
 
 const commandsMax = 3;
 
 /** The verdict in a sentence, which names what was accepted. */
 export function verdictOf(findings: readonly Finding[], accepted?: Accepted): Verdict {
-  const ofMoney = findings
-    .filter(({ isDemo }) => !isDemo)
-    .toSorted((a, b) => kindNames.indexOf(a.kind) - kindNames.indexOf(b.kind));
-  const [worst] = ofMoney;
-  const next = [...new Set(ofMoney.map(remedyOf))].filter((command) => command !== "");
+  const sorted = findings.toSorted((a, b) => kindNames.indexOf(a.kind) - kindNames.indexOf(b.kind));
+  const [worst] = sorted;
+  const next = [...new Set(sorted.map(remedyOf))].filter((command) => command !== "");
   return {
     kind: worst?.kind,
     severity: worst === undefined ? "good" : findingKinds[worst.kind].severity,
@@ -167,7 +165,7 @@ const bare = {
     count: 1,
     detail: "",
   },
-  ...{ breakIds: [], isRepairable: false, isDemo: false },
+  ...{ breakIds: [], isRepairable: false },
 } as const;
 
 /** The finding of a database without tables. */

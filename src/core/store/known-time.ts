@@ -11,7 +11,7 @@ import {
   textArray,
   timeFrom,
 } from "../postgres/values.ts";
-import { accountFlags, isDemo } from "../views/ledgers.ts";
+import { accountFlags } from "../views/ledgers.ts";
 import type { KnownTime, Ledger } from "../words/ledger.ts";
 import { isAnew } from "../words/place.ts";
 import { horizonAt, startSlackMs } from "../words/plan.ts";
@@ -133,7 +133,6 @@ export function ledgerTimes({
       select
         account,
         ledger,
-        is_demo,
         state,
         bills,
         covered,
@@ -169,7 +168,6 @@ export function ledgerTimes({
           upper(covered + lost + open) as planned_to,
           ended_at,
           ${ledgerState} as state,
-          ${isDemo("product_type")} as is_demo,
           coalesce(accepted, '{}') as accepted,
           coalesce(break_ids, '') as break_ids
         from (

@@ -3,7 +3,6 @@ select
   account,
   product_type,
   coin,
-  is_demo,
   bill_id,
   c_time,
   business_type,

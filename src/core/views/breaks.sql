@@ -4,7 +4,6 @@ select
   account,
   ledger as product_type,
   coin,
-  $ledger_is_demo as is_demo,
   kind,
   anchor,
   happened_at,
@@ -22,8 +21,7 @@ select
   resolved_at,
   first_seen_at,
   last_seen_at
-from ledger_breaks
-$join_account;
+from ledger_breaks;
 
 comment on view analytics.breaks is
   'The places where the ledger does not add up, as of the last reconcile, with notes of acceptance. A row is never deleted.';

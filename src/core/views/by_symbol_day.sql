@@ -3,7 +3,6 @@ select
   account,
   product_type,
   coin,
-  $is_demo as is_demo,
   day,
   symbol,
   coalesce(sum(amount_in) filter (where category = 'trade'), 0) as gains,
@@ -34,8 +33,7 @@ from (
   $join_day_rules
   where bills <> 0
 ) as meant
-$join_account
-group by account, product_type, account_flags.is_demo, coin, day, symbol;
+group by account, product_type, coin, day, symbol;
 
 comment on view analytics.by_symbol_day is
   'Gains, losses and funding of trades by contract and day, without liquidations and deliveries. Fees, coupons and the number of bills are of all bills.';

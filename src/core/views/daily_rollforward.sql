@@ -80,7 +80,6 @@ select
   account,
   wallet as product_type,
   coin,
-  $wallet_is_demo as is_demo,
   day,
   opening,
   $movements,
@@ -95,8 +94,7 @@ select
     time @> tstzrange(day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC'),
     false
   ) as is_complete
-from days
-$join_account;
+from days;
 
 comment on view analytics.daily_rollforward is
   'How each day''s balance came about: opening, every category, closing. One row for each day, from the first bill to the end of the time that was read.';

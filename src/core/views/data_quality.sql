@@ -44,14 +44,12 @@ with checks as (
 select
   account,
   product_type,
-  $is_demo as is_demo,
   check_name,
   sum(rows)::bigint as rows,
   min(day) as first_on,
   max(day) as last_on
 from checks
-$join_account
-group by account, product_type, account_flags.is_demo, check_name;
+group by account, product_type, check_name;
 
 comment on view analytics.data_quality is
   'What is odd about the data: one row for each product type and check that found something.';

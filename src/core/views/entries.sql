@@ -1,11 +1,10 @@
--- The placeholders come from ledgers.ts, chain-order.ts, and wallet-moves.ts for what a bill moves its
+-- The placeholders come from chain-order.ts, and from wallet-moves.ts for what a bill moves its
 -- wallet by.
 create or replace view analytics.entries as
 select
   bills.account,
   bills.product_type,
   bills.coin,
-  $bills_is_demo as is_demo,
   bills.bill_id,
   bills.c_time,
   (bills.c_time at time zone 'UTC')::date as day,
@@ -23,7 +22,6 @@ select
   bills.extra is not null as has_extra,
   coalesce(bills.source, 'bills') as source
 from bills
-$join_account
 $join_rules;
 
 comment on view analytics.entries is

@@ -4,7 +4,6 @@ with spaced as (
     account,
     product_type,
     coin,
-    is_demo,
     symbol,
     c_time,
     amount,
@@ -33,7 +32,6 @@ select
   account,
   product_type,
   coin,
-  is_demo,
   array_agg(distinct symbol) filter (where symbol <> '') as symbols,
   min(c_time) as started_at,
   max(c_time) as ended_at,
@@ -46,7 +44,7 @@ select
   sum(fee) filter (where is_sweep) as sweep_fee,
   sum(amount + fee) as net
 from events
-group by account, product_type, coin, is_demo, event;
+group by account, product_type, coin, event;
 
 comment on view analytics.liquidations is
   'One row for each liquidation: bills of one coin, of any contracts, each within ten seconds of the one before, and the insurance fund''s sweeps among them. Every bill of the category is in one row.';

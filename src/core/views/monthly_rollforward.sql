@@ -3,7 +3,6 @@ select
   account,
   product_type,
   coin,
-  is_demo,
   date_trunc('month', day)::date as month,
   (array_agg(opening order by day))[1] as opening,
   $movement_month_sums,
@@ -17,7 +16,7 @@ select
   bool_and(is_complete)
     and count(*) = extract(day from date_trunc('month', day) + interval '1 month - 1 day') as is_complete
 from analytics.daily_rollforward
-group by account, product_type, coin, is_demo, date_trunc('month', day);
+group by account, product_type, coin, date_trunc('month', day);
 
 comment on view analytics.monthly_rollforward is
   'How each month''s balance came about: daily_rollforward by month.';

@@ -106,7 +106,6 @@ select
   account,
   product_type,
   coin,
-  $is_demo as is_demo,
   bill_id,
   c_time,
   business_type,
@@ -119,7 +118,6 @@ select
   meaning
 from ranked
 left join business_types on code = business_type
-$join_account
 where best_of_leg = 1;
 
 comment on view analytics.transfers is

@@ -31,7 +31,6 @@ pairs as (
     on received.coin = sent.coin
     and received.amount = -sent.amount
     and received.account <> sent.account
-    and received.is_demo = sent.is_demo
     and received.c_time between sent.c_time - interval '60 seconds' and sent.c_time + interval '60 seconds'
   where sent.amount < 0
 )

@@ -4,7 +4,6 @@ import { type SQL, sql } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
 import { frequentTypes } from "../contract/business-types.ts";
 import { bookedMaxOf, chainOrder, endPlace, isIdOddText } from "./chain-order.ts";
-import { isDemo } from "./ledgers.ts";
 import { movementPlaceholders } from "./movements.ts";
 import {
   apart,
@@ -95,16 +94,6 @@ const words: Words = {
   may_contain_fee: sql.raw(mayContainFeeText("days.product_type")),
   is_id_odd: sql.raw(isIdOddText("bills")),
   join_day_rules: joinRules("days"),
-  bills_is_demo: isDemo("bills.product_type"),
-  is_demo: isDemo("product_type"),
-  // Joins the flag of an account's demo key to the rows of a view.
-  join_account: sql`left join (
-  select account, is_demo
-  from ledgers
-  where product_type = ''
-) as account_flags using (account)`,
-  ledger_is_demo: isDemo("ledger"),
-  wallet_is_demo: isDemo("wallet"),
   ...movementPlaceholders,
   join_rules: joinRules("bills"),
   difference_unit: sql.raw(

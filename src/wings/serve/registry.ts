@@ -116,12 +116,12 @@ const loansMax = 1_000;
 /** The gauges of what is stored, by name. */
 export const gauges: Readonly<Record<string, StoredGauge>> = {
   bill_sync_findings: {
-    help: "What is wrong with the stored ledgers, or not certain. Findings of demo trading are notices.",
+    help: "What is wrong with the stored ledgers, or not certain.",
     labels: ["kind", "severity"],
     samples: ({ findings }) =>
       [
         // A sample of 0 of each kind that is not found, so that an alert ends.
-        ...kindNames.map((kind) => ({ kind, isDemo: false, findings: 0 })),
+        ...kindNames.map((kind) => ({ kind, findings: 0 })),
         ...findings,
       ].map((one) => [{ kind: one.kind, severity: severityOf(one) }, one.findings]),
   },

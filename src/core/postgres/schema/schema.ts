@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import {
   bigint,
-  boolean,
   check,
   index,
   integer,
@@ -152,8 +151,6 @@ export const ledgers = pgTable(
     notAvailableAskedAt: time("not_available_asked_at"),
     notAvailableReason: text("not_available_reason"),
     // The rest is of whole accounts only.
-    /** Whether the account's key is for demo trading, as the last sync was configured. */
-    isDemo: boolean("is_demo").notNull().default(false),
     /** The API that serves the account, as the last run was told, and the exchange's time when a run was first told so. */
     mode: text("mode", { enum: ["classic", "unified"] }),
     modeSince: time("mode_since"),

@@ -13,8 +13,6 @@ export type StoredState = AccountState & {
   readonly stored: readonly ProductType[];
   /** The product types that are no longer synced; "" is the whole account. Their history stays. */
   readonly retired: ReadonlyMap<ProductType | "", EpochMs>;
-  /** Whether its key is of demo trading: its product types have the names of real ones. */
-  readonly isDemo: boolean;
 };
 
 /** Since when a product type is retired, by itself or with its account; undefined where it is not. */
@@ -32,13 +30,12 @@ type Row = {
   ended_at: string | null;
   retired_at: string | null;
   balances_refused_at: string | null;
-  is_demo: boolean;
   is_stored: boolean;
 };
 
 const noState: StoredState = {
   ...{ mode: undefined, notAvailable: [], ended: [] },
-  ...{ stored: [], retired: new Map(), isDemo: false },
+  ...{ stored: [], retired: new Map() },
 };
 
 export type AccountStates = {
@@ -68,7 +65,6 @@ export async function readAccountStates(
         ${msOf(sql`ended_at`)} as ended_at,
         ${msOf(sql`retired_at`)} as retired_at,
         ${msOf(sql`balances_refused_at`)} as balances_refused_at,
-        is_demo,
         first_unread_at is not null as is_stored
       from ledgers
       where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
@@ -82,7 +78,7 @@ export async function readAccountStates(
 
 function stateOf(rows: readonly Row[]): StoredState {
   const whole = rows.find(({ product_type }) => product_type === "");
-  const { mode = null, mode_since = null, is_demo = false } = whole ?? {};
+  const { mode = null, mode_since = null } = whole ?? {};
   return {
     stored: rows.flatMap(({ product_type, is_stored }) =>
       product_type !== "" && is_stored ? [product_type] : [],
@@ -93,7 +89,6 @@ function stateOf(rows: readonly Row[]): StoredState {
         retired_at === null ? [] : [[product_type, timeFrom(retired_at)]],
       ),
     ),
-    isDemo: is_demo,
     mode:
       mode === null || mode_since === null
         ? undefined

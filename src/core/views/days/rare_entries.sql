@@ -4,7 +4,6 @@ select
   account,
   product_type,
   coin,
-  is_demo,
   bill_id,
   c_time,
   booked_at,

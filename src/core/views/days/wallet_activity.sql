@@ -6,7 +6,6 @@ select
   chain_day_balances.account,
   $product_type as product_type,
   chain_day_balances.coin,
-  bills.is_demo,
   (bills_before + bills.position)::bigint as place,
   bills.bill_id,
   bills.c_time,
@@ -45,7 +44,6 @@ cross join lateral (
     from (
       select
         product_type,
-        is_demo,
         bill_id,
         c_time,
         symbol,

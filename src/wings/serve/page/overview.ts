@@ -8,7 +8,7 @@ import { walletOf } from "../../../core/contract/product-types.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../../core/postgres/values.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
-import { accountFlags, isDemo, isLedger } from "../../../core/views/ledgers.ts";
+import { isLedger } from "../../../core/views/ledgers.ts";
 import { walletOf as walletSql } from "../../../core/views/wallet-moves.ts";
 import type { EpochMs } from "../../../lib/time.ts";
 import { readIsSyncAtWork } from "./runs.ts";
@@ -31,7 +31,6 @@ export type Ledger = {
   readonly account: string;
   readonly productType: string;
   readonly bills: number;
-  readonly isDemo: boolean;
   readonly periods: readonly Period[];
   readonly findings: readonly Finding[];
 };
@@ -39,17 +38,15 @@ export type Ledger = {
 export type Overview = {
   readonly now: EpochMs;
   readonly verdict: Verdict;
-  /** The worst ones, those of demo trading last. */
+  /** The worst ones. */
   readonly findings: readonly Finding[];
-  /** How many there are of real money. */
+  /** How many there are. */
   readonly findingCount: number;
   readonly ledgers: readonly Ledger[];
   /** How many ledgers are stored: the listed ones are the worst, and then the largest. */
   readonly stored: number;
-  readonly storedOfMoney: number;
-  /** Of real money. */
   readonly bills: number;
-  /** How many balances of real money were checked. */
+  /** How many balances were checked. */
   readonly checked: number;
   readonly isSyncAtWork: boolean;
   /** The text that listed accounts' names contain; empty for all. */
@@ -74,14 +71,14 @@ export async function readOverview(
   // Judging all ledgers takes most of the time to the page's first bytes, so it is not done twice without need.
   const counts =
     worst.length < findingsMax
-      ? findings.map(({ isDemo }) => ({ isDemo, findings: 1 }))
+      ? findings.map(() => ({ findings: 1 }))
       : (await countFindings(tx, scope)).filter(isKnown);
   const totals = await readTotals(tx);
   const isSought = ({ account }: Finding) => account.toLowerCase().includes(find.toLowerCase());
   return {
     ...{ now, findings, find },
     verdict: verdictOf(findings, await readAccepted(tx, { accounts: undefined })),
-    findingCount: counts.reduce((sum, count) => sum + (count.isDemo ? 0 : count.findings), 0),
+    findingCount: counts.reduce((sum, count) => sum + count.findings, 0),
     ...totals,
     ledgers: await readLedgers(tx, findings.filter(isSought), find),
     isSyncAtWork: isAtWork,
@@ -93,7 +90,7 @@ const closedBySync: ReadonlySet<Kind> = new Set([
   ...(["ltv-behind", "unchecked"] as const),
 ]);
 
-type Totals = Pick<Overview, "stored" | "storedOfMoney" | "bills" | "checked">;
+type Totals = Pick<Overview, "stored" | "bills" | "checked">;
 
 async function readTotals(tx: Transaction): Promise<Totals> {
   const { rows } = await tx.execute<Totals>(sql`
@@ -101,18 +98,14 @@ async function readTotals(tx: Transaction): Promise<Totals> {
     from (
       select
         count(*)::float8 as stored,
-        count(*) filter (where not ${isDemo("product_type")})::float8 as "storedOfMoney",
-        coalesce(sum(bills) filter (where not ${isDemo("product_type")}), 0)::float8 as bills
+        coalesce(sum(bills), 0)::float8 as bills
       from ledgers
-      left join ${accountFlags(sql`true`)} using (account)
       where ${isLedger}
     ) as ledgers
     -- Beside the other sums, and not among them: distributed Postgres refuses that.
     cross join (
       select coalesce(sum(tested), 0)::float8 as checked
       from reconciled_chains
-      left join ${accountFlags(sql`true`)} using (account)
-      where not ${isDemo("wallet")}
     ) as chains`);
   return onlyRow(rows, "the totals");
 }
@@ -128,14 +121,11 @@ async function readLedgers(
     select
       account,
       product_type as "productType",
-      bills::float8,
-      ${isDemo("product_type")} as "isDemo"
+      bills::float8
     from ledgers
-    left join ${accountFlags(sql`true`)} using (account)
     where ${isLedger}
       and strpos(lower(account), lower(${find})) > 0
     order by
-      4,
       least(
         array_position(${textArray(places)}::text[], account || E'\n' || product_type),
         array_position(

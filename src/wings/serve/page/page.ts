@@ -89,9 +89,8 @@ function sentence({ bills, checked, isSyncAtWork: isAtWork, ...rest }: Overview)
   if (rest.stored === 0) {
     return html`Nothing is stored yet. <code>bill-sync doctor</code> checks the key, and <code>bill-sync sync</code> reads the bills.`;
   }
-  const listed = rest.ledgers.filter(({ isDemo }) => !isDemo);
-  const through = listed.length < rest.storedOfMoney ? undefined : readThrough(listed);
-  return html`${formatCounted(bills, "bill")} of ${formatCounted(rest.storedOfMoney, "ledger")} ${bills === 1 ? "is" : "are"} stored${through === undefined ? "" : html`, read through ${timeTag(through)}`}. ${checked === 0 ? "No balance was checked yet." : html`${formatCounted(checked, "balance")} ${checked === 1 ? "was" : "were"} checked.`}${isAtWork ? " Figures are not final before it ends." : ""}`;
+  const through = rest.ledgers.length < rest.stored ? undefined : readThrough(rest.ledgers);
+  return html`${formatCounted(bills, "bill")} of ${formatCounted(rest.stored, "ledger")} ${bills === 1 ? "is" : "are"} stored${through === undefined ? "" : html`, read through ${timeTag(through)}`}. ${checked === 0 ? "No balance was checked yet." : html`${formatCounted(checked, "balance")} ${checked === 1 ? "was" : "were"} checked.`}${isAtWork ? " Figures are not final before it ends." : ""}`;
 }
 
 /** The time through which all of these ledgers are read; undefined where one is not. */
@@ -101,7 +100,7 @@ function readThrough(ledgers: readonly Ledger[]): EpochMs | undefined {
 }
 
 function progress({ ledgers }: Overview): Html {
-  const all = ledgers.flatMap(({ isDemo, periods }) => (isDemo ? [] : periods));
+  const all = ledgers.flatMap(({ periods }) => periods);
   const msOfState = (periods: readonly Period[]) =>
     periods.reduce((sum, { from, to }) => sum + to - from, 0);
   const read = msOfState(all.filter(({ state }) => state !== "unread"));
@@ -113,25 +112,18 @@ const todoMax = 10;
 
 /** What is wrong, worst first, each with the command that helps. Empty where nothing is. */
 function todoSection({ findings, findingCount, now }: Overview): Html {
-  const linesOf = (isOne: (finding: Finding) => boolean) => headLines(findings.filter(isOne), now);
-  const money = linesOf(({ isDemo }) => !isDemo);
-  const demo = linesOf(({ isDemo }) => isDemo);
+  const lines = headLines(findings, now);
   if (findings.length === 0) return html`<section id="todo" hidden></section>`;
-  const listed = money.slice(0, todoMax);
+  const listed = lines.slice(0, todoMax);
   const more = findingCount - listed.reduce((sum, { count }) => sum + count, 0);
   return block(
     {
       id: "todo",
-      title: money.length === 0 ? "Nothing to do" : "To do",
-      beside: money.length > 1 ? "worst first" : undefined,
+      title: "To do",
+      beside: lines.length > 1 ? "worst first" : undefined,
     },
     html`<ul class="todo">${listed.map(todoLine)}</ul>
-${more > 0 ? html`<p class="quiet">and ${formatCount(more)} more: <code>bill-sync status</code> lists them.</p>` : ""}
-${
-  demo.length === 0
-    ? ""
-    : html`<details><summary>${formatCounted(demo.length, "thing")} of demo trading, which is not real money</summary><ul class="todo">${demo.slice(0, todoMax).map(todoLine)}</ul></details>`
-}`,
+${more > 0 ? html`<p class="quiet">and ${formatCount(more)} more: <code>bill-sync status</code> lists them.</p>` : ""}`,
   );
 }
 
@@ -142,16 +134,10 @@ const todoLine = ({ severity, text, remedy }: HeadLine): Html =>
 function ledgersSection(overview: Overview): Html {
   const { ledgers, stored, now, find } = overview;
   if (stored === 0) return html`<section id="ledgers" hidden></section>`;
-  const [realMoney, demo] = [
-    ledgers.filter(({ isDemo }) => !isDemo),
-    ledgers.filter(({ isDemo }) => isDemo),
-  ];
   const start = Math.min(...ledgers.flatMap(({ periods }) => periods.map(({ from }) => from)), now);
   const isOne = new Set(ledgers.map(({ account }) => account)).size <= 1;
-  const table = (
-    rows: readonly Ledger[],
-  ) => html`<table class="ledgers"><thead><tr><th scope="col">Ledger</th><th scope="col" class="n">Bills</th><th scope="col" class="wide">Read since ${isoTime(start as EpochMs).slice(0, 10)}</th><th scope="col">Read up to</th><th scope="col" class="n">State</th></tr></thead>
-<tbody>${rows.map((ledger) => ledgerRow(ledger, { start, now, isOne, isAtWork: overview.isSyncAtWork }))}</tbody></table>`;
+  const table = html`<table class="ledgers"><thead><tr><th scope="col">Ledger</th><th scope="col" class="n">Bills</th><th scope="col" class="wide">Read since ${isoTime(start as EpochMs).slice(0, 10)}</th><th scope="col">Read up to</th><th scope="col" class="n">State</th></tr></thead>
+<tbody>${ledgers.map((ledger) => ledgerRow(ledger, { start, now, isOne, isAtWork: overview.isSyncAtWork }))}</tbody></table>`;
   return block(
     {
       id: "ledgers",
@@ -161,8 +147,7 @@ function ledgersSection(overview: Overview): Html {
           ? html`<form method="get" action="/#ledgers"><small>${formatCount(ledgers.length)} of ${formatCount(stored)}</small> <label><span class="unseen">Part of an account's name</span><input type="search" name="find" value="${find}" placeholder="account"></label><button>Find</button></form>`
           : undefined,
     },
-    html`${realMoney.length === 0 ? html`<p>${find === "" ? "There is no ledger of real money." : `No account's name contains “${find}”.`}</p>` : table(realMoney)}
-${demo.length === 0 ? "" : html`<details><summary>${formatCounted(demo.length, "ledger")} of demo trading, which is not real money</summary>${table(demo)}</details>`}`,
+    ledgers.length === 0 ? html`<p>No account's name contains “${find}”.</p>` : table,
   );
 }
 

@@ -57,8 +57,6 @@ export type Wallet = {
   readonly product: string;
   readonly coin: string;
   readonly bills: number;
-  /** Whether it is of demo trading, which is no money. */
-  readonly isDemo: boolean;
 };
 
 /** A UTC day: 2026-11-22. */
@@ -88,8 +86,7 @@ export const walletProductTypes = ({ product }: Pick<Wallet, "product">): readon
 const usualDays = 90;
 
 /**
- * What an address selects. A wallet that does not exist falls back to the largest one of its account, of real
- * money if there is one; an invalid day to the last 90 days.
+ * What an address selects. A wallet that does not exist falls back to the largest one of its account; an invalid day to the last 90 days.
  *
  * @returns undefined if no wallet is stored.
  */
@@ -101,8 +98,7 @@ export function selectionOf(
   const wanted = (wallet: Wallet) =>
     (["account", "product", "coin"] as const).map((name) => wallet[name] === asked.get(name));
   // An account weighs more than a product, and a product more than a coin.
-  const rank = (wallet: Wallet) =>
-    [...wanted(wallet), !wallet.isDemo].reduce((sum, is) => sum * 2 + Number(is), 0);
+  const rank = (wallet: Wallet) => wanted(wallet).reduce((sum, is) => sum * 2 + Number(is), 0);
   const [wallet] = wallets.toSorted((a, b) => rank(b) - rank(a) || b.bills - a.bills);
   if (wallet === undefined) return undefined;
   const { account, product, coin } = wallet;

@@ -116,7 +116,7 @@ function form(selection: PageQuery, { wallets, accounts }: Wallets, today: strin
     ([name, walletsOfAccount]) => {
       const options = walletsOfAccount.map((wallet) => {
         const value = walletValue(wallet);
-        return html`<option value="${value}"${value === walletValue(selection) ? html` selected` : ""}>${groupsAreMany(wallets) ? `${name} · ` : ""}${walletTitle(wallet)}${wallet.isDemo ? " (demo)" : ""}</option>`;
+        return html`<option value="${value}"${value === walletValue(selection) ? html` selected` : ""}>${groupsAreMany(wallets) ? `${name} · ` : ""}${walletTitle(wallet)}</option>`;
       });
       return html`<optgroup label="${name}">${options}</optgroup>`;
     },

@@ -1,7 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { isOneOf } from "../../../core/postgres/values.ts";
-import { accountFlags, isDemo } from "../../../core/views/ledgers.ts";
+import { accountFlags } from "../../../core/views/ledgers.ts";
 import { walletOf } from "../../../core/views/wallet-moves.ts";
 import type { EpochMs } from "../../../lib/time.ts";
 import {
@@ -48,7 +48,7 @@ async function readWallets(tx: Transaction, asked: Asked): Promise<Wallets> {
   const { rows } = await tx.execute<{ account: string; accounts: string }>(sql`
     select account, count(*) over () as accounts
     from (
-      select account, sum(bills) as bills, bool_and(${isDemo("product_type")}) as is_demo, bool_and(${isOver}) as is_ended
+      select account, sum(bills) as bills, bool_and(${isOver}) as is_ended
       from ledgers
       left join ${accountFlags(sql`true`)} using (account)
       where bills > 0
@@ -57,7 +57,6 @@ async function readWallets(tx: Transaction, asked: Asked): Promise<Wallets> {
     order by
       account = ${name} desc,
       ${name} <> '' and strpos(lower(account), lower(${name})) > 0 desc,
-      is_demo,
       is_ended,
       bills desc,
       account
@@ -81,10 +80,8 @@ async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<
       account,
       ${walletOf("product_type")} as product,
       coin,
-      sum(bills)::float8 as bills,
-      bool_or(${isDemo("product_type")}) as "isDemo"
+      sum(bills)::float8 as bills
     from type_days
-    left join ${accountFlags(isOneOf(accounts))} using (account)
     where ${isOneOf(accounts)}
     group by 1, 2, 3
     having sum(bills) > 0
