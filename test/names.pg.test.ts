@@ -12,6 +12,7 @@ import { readCloseReport } from "../src/books/report/read-close.ts";
 import { sectionsOf } from "../src/books/report/sections.ts";
 import { findingKinds, kindNames } from "../src/check/health/kinds.ts";
 import { breakKinds } from "../src/check/reconcile/breaks.ts";
+import { readUnexplained } from "../src/check/reconcile/unexplained.ts";
 import { errorKinds } from "../src/commands/io.ts";
 import { status } from "../src/commands/status.ts";
 import { targetNames } from "../src/commands/sync.ts";
@@ -235,6 +236,11 @@ const damage = `
   delete from bills where bill_id in (select max(bill_id) from bills where coin = 'USDT');
   update bills set amount = amount + 1 where bill_id in (select max(bill_id) from bills where coin = 'USDT')`;
 
+/** What a check keeps of a type that no rule fits, of which the sandbox has none. */
+const unexplained = `
+  update reconciled_chains
+  set unexplained = '[{"at": "2020-01-01T00:00:00Z", "difference": "-1.5", "types": ["settle_interest"]}]'`;
+
 /** The keys of the result of each command that prints JSON, and of a report. */
 async function jsonNames() {
   const names = new Map<string, Set<string>>();
@@ -272,6 +278,8 @@ async function jsonNames() {
       ["db backup", backup],
     ],
   );
+  await query(url, unexplained);
+  keep("reconcile", { data: { unexplained: await readUnexplained(db, "main") }, parts: [] });
   await using empty = await testDatabase({ isEmpty: true });
   await run(environmentFor(classic, empty), ["db restore", backup]);
   await using unified = await sandboxIn("unified");
