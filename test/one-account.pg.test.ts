@@ -29,6 +29,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ from ledgers where recovered && /, "status: which ledgers' bills are from tax records"],
   [/ from rejected_bills where \(?closed_at is null/, "which rows are rejected, for all to see"],
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
+  [/ where ledgers\.bills > coalesce\(counts\.bills/, "doctor: which ledgers have lost bills"],
   [/ from ledgers where planned_at /, "what time it is at the exchange"],
   [/^select count\(\*\)::float8 as ledgers from ledgers /, "status: how many ledgers there are"],
   [/ as wanted \(account, product_type\) /, "status: all ledgers at once"],

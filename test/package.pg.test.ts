@@ -54,7 +54,7 @@ afterAll(() => folder[Symbol.asyncDispose]());
 
 test("the package holds what runs and nothing else, and all SQL that the source reads", async () => {
   const allowed =
-    /^(README\.md|LICENSE|package\.json|\.env\.example|src(\/[\w-]+\.js)?|ops(\/(alerts\.yaml|dashboard\.json|(systemd|kubernetes)(\/[\w@.-]+)?))?|docs(\/[\w-]+\.md)?|dist(\/.*)?|migrations(\/meta(\/_journal\.json)?|\/\d+_\w+\.sql)?)$/;
+    /^(README\.md|LICENSE|package\.json|\.env\.example|src(\/[\w-]+\.js)?|ops(\/(alerts\.yaml|dashboard\.json|(systemd|kubernetes|citus)(\/[\w@.-]+)?))?|docs(\/[\w-]+\.md)?|dist(\/.*)?|migrations(\/meta(\/_journal\.json)?|\/\d+_\w+\.sql)?)$/;
   expect(packed.filter((path) => !allowed.test(path))).toEqual([]);
   const built = packed.filter((path) => path.startsWith("dist/") && /\.\w+$/.test(path));
   expect(

@@ -141,8 +141,8 @@ test("the rollforward takes what was left out of each classic wallet on the day 
   // The month's close tells it, with the closing by name.
   const { stdout } = await runCli(["report", "--month", "2026-11", "--all-digits"], { env });
   const left = [...stdout.matchAll(/^ *left behind +.*?(\S+)$/gm)];
-  expect(left.map(([, amount = ""]) => drawnUnits(amount.replaceAll(",", "")))).toEqual(
-    classic.map((drawn) => -leftAt(drawn)),
+  expect(new Set(left.map(([, amount = ""]) => drawnUnits(amount.replaceAll(",", ""))))).toEqual(
+    new Set(classic.map((drawn) => -leftAt(drawn))),
   );
   expect(stdout).toMatch(/ended 2026-11-02T15:00:00.*: the account changed its mode then/);
 });
