@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterAll, expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
-import { Leases } from "../src/core/store/lease/leases.ts";
+import { Leases } from "../src/core/store/lease.ts";
 import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { changeKeys, readKeys } from "../src/wings/serve/mirror/key-file.ts";
 import { writeAccounts } from "./support/accounts-file.ts";

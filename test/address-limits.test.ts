@@ -91,36 +91,6 @@ test("two runs one after the other, which know nothing of each other, stay under
   expect((2 * 20 * 270) / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(5_000);
 });
 
-test("200 processes of one account each share the limit of their address", async () => {
-  const processes = 200;
-  const { time, sandbox, clientsUnder, peaks } = world(processes);
-  const clients = clientsUnder(() => {
-    const limits = createAddressLimits(time.clock);
-    limits.shareAmong(processes);
-    return limits;
-  });
-  const startedAt = time.now();
-  const asked = 5_600;
-  const each = Math.ceil(asked / processes);
-  await time.run(Promise.all(clients.flatMap((client) => times(each, () => askBills(client)))));
-  expect(sandbox.statistics().refusals).toEqual({});
-  // Each process may send one request as soon as it begins.
-  expect(peaks.minute()).toBeLessThanOrEqual(4_800 + processes);
-  expect(asked / ((time.now() - startedAt) / minuteMs)).toBeGreaterThan(4_000);
-});
-
-test("a process that is alone again has the whole limit of its address", async () => {
-  const { time, clientsUnder } = world(20);
-  const limits = createAddressLimits(time.clock);
-  limits.shareAmong(100);
-  const clients = clientsUnder(() => limits);
-  const startedAt = time.now();
-  const asked = Promise.all(clients.flatMap((client) => times(50, () => askBills(client))));
-  limits.shareAmong(1);
-  await time.run(asked);
-  expect(time.now() - startedAt).toBeLessThan(15 * secondMs);
-});
-
 test("an account that waits for its own limit takes nothing from the others", async () => {
   const { time, clientsUnder } = world(9);
   const [busy, ...others] = clientsUnder(oneOf(time.clock));

@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
 import { readStoredBills } from "../src/core/store/bill-rows.ts";
 import { findDifferingDays } from "../src/core/store/differing-days.ts";
-import { Leases } from "../src/core/store/lease/leases.ts";
+import { Leases } from "../src/core/store/lease.ts";
 import { migrate } from "../src/core/store/migrate.ts";
 import { horizonAt } from "../src/core/words/plan.ts";
 import { StoppedError } from "../src/lib/errors.ts";

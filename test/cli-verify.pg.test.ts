@@ -3,7 +3,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
-import { Leases } from "../src/core/store/lease/leases.ts";
+import { Leases } from "../src/core/store/lease.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
 import { openHouse } from "./support/house.ts";

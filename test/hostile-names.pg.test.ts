@@ -8,7 +8,7 @@ import { readStatus } from "../src/check/health/ledger-status.ts";
 import { countRejected } from "../src/check/health/ledgers.ts";
 import { classicRows } from "../src/core/contract/bill.ts";
 import { readStoredBills } from "../src/core/store/bill-rows.ts";
-import { Leases } from "../src/core/store/lease/leases.ts";
+import { Leases } from "../src/core/store/lease.ts";
 import { openStore } from "../src/core/store/ledger-store.ts";
 import type { Ledger } from "../src/core/words/ledger.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -164,8 +164,7 @@ async function take(
   isTrusted = false,
 ): Promise<void> {
   const key = new AccountKey(db, { account: "main", key: new Secret(name) }, { isTrusted });
-  await key.check({ info, productTypes: [productType] });
-  await key.take(async () => undefined, isTrusted ? epochMs(reach) : undefined);
+  await key.take({ info, productTypes: [productType] }, epochMs(reach), async () => undefined);
 }
 
 const now = Date.now();
@@ -329,8 +328,7 @@ describe("a key and a name", () => {
   async function take(db: Database, account: string, key: string): Promise<void> {
     const info = new ExchangeError("refused-permission", "not told");
     const accountKey = new AccountKey(db, { account, key: new Secret(key) }, { isTrusted: true });
-    await accountKey.check({ info, productTypes: [] });
-    await accountKey.take(async () => undefined);
+    await accountKey.take({ info, productTypes: [] }, epochMs(reach), async () => undefined);
   }
 
   const rowsOf = async (db: Database) => {
@@ -493,9 +491,9 @@ describe("a user of several accounts", () => {
     const sync = ["sync", "--only", "bills"];
     const first = await runCli(sync, { env });
     expect(first, first.stdout).toMatchObject({ code: 0 });
-    const known = "select account, uid from leases where uid is not null order by account";
+    const known = "select account, user_id from account_users order by account";
     expect(await query(at.url, known)).toEqual(
-      ["coins", "futures"].map((account) => ({ account, uid: at.user })),
+      ["coins", "futures"].map((account) => ({ account, user_id: at.user })),
     );
 
     askers.length = 0;

@@ -8,8 +8,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { inTransaction, openDatabase } from "../src/core/postgres/connect.ts";
-import { checkLease, pauseHolder } from "../src/core/store/lease/lease.ts";
-import { Leases, type LeasesOptions, type TakeOptions } from "../src/core/store/lease/leases.ts";
+import {
+  checkLease,
+  Leases,
+  type LeasesOptions,
+  pauseHolder,
+  type TakeOptions,
+} from "../src/core/store/lease.ts";
 import { systemClock } from "../src/lib/clock.ts";
 import { AccountHeldError, LeaseLostError } from "../src/lib/errors.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import type { Database } from "../src/core/postgres/connect.ts";
 import { forgetOldRuns } from "../src/core/postgres/run-log.ts";
-import { Leases } from "../src/core/store/lease/leases.ts";
+import { Leases } from "../src/core/store/lease.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
 import { openTestDatabase } from "./support/database.ts";

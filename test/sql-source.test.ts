@@ -77,10 +77,10 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
   const writers = templates.filter(({ text }) => writing.test(text) && text.match(volatile));
   // The leases' tables stay on the coordinator: see ops/citus.
   expect([...new Set(writers.map(({ path }) => path))].toSorted()).toEqual([
-    "src/core/store/lease/lease.ts",
+    "src/core/store/lease.ts",
   ]);
   // The others read, or ask only for the time. A new use is reviewed, and then counted.
-  expect(countedByRoom(volatile)).toEqual({ check: 4, core: 14, wings: 3 });
+  expect(countedByRoom(volatile)).toEqual({ check: 4, core: 13, wings: 3 });
 });
 
 test("what ON CONFLICT and RETURNING compute depends on no clock and no setting of the session", () => {
@@ -127,11 +127,7 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   ).toEqual({});
   // A row's lock is of one account, on its node, or of a lease or the fleet's queue, on the coordinator.
   expect(Object.keys(counted(/\bfor (?:no key )?(?:key )?(?:update|share)\b/g)).toSorted()).toEqual(
-    [
-      "src/check/reconcile/reconcile.ts",
-      "src/core/store/lease/lease.ts",
-      "src/wings/fleet/queue.ts",
-    ],
+    ["src/check/reconcile/reconcile.ts", "src/core/store/lease.ts", "src/wings/fleet/queue.ts"],
   );
 });
 

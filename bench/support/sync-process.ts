@@ -6,7 +6,7 @@ import { createExchangeClock } from "../../src/core/exchange/exchange-clock.ts";
 import type { RateLimiter } from "../../src/core/exchange/rate-limiter.ts";
 import { openTransport } from "../../src/core/exchange/transport.ts";
 import { openDatabase } from "../../src/core/postgres/connect.ts";
-import { Leases } from "../../src/core/store/lease/leases.ts";
+import { Leases } from "../../src/core/store/lease.ts";
 import { openStore } from "../../src/core/store/ledger-store.ts";
 import { syncAccount } from "../../src/core/sync/run.ts";
 import { systemClock } from "../../src/lib/clock.ts";

@@ -8,8 +8,7 @@ import {
 } from "../core/postgres/connect.ts";
 import { withDatabaseErrors } from "../core/postgres/database-errors.ts";
 import { tables } from "../core/postgres/schema/tables.ts";
-import { checkLease } from "../core/store/lease/lease.ts";
-import { Leases, type TakeOptions } from "../core/store/lease/leases.ts";
+import { checkLease, Leases, type TakeOptions } from "../core/store/lease.ts";
 import { UsageError } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
 import { hourMs } from "../lib/time.ts";
@@ -39,7 +38,6 @@ export async function renameAccount(
       for (const lease of [oldName, newName]) await checkLease(tx, lease);
       await refuseUnfit(tx, from, to);
       for (const table of namedTables) await renameRows(tx, table, { from, to });
-      await tx.execute(sql`update leases set uid = null where account = ${from}`);
     };
     await inTransaction(db, rename, { statementMaxMs });
   });

@@ -31,8 +31,7 @@ import {
 import { onlyRow } from "../core/postgres/values.ts";
 import { noStates, readAccountStates } from "../core/store/accounts/account-states.ts";
 import { readShortLedgers, shortText } from "../core/store/bill-counts.ts";
-import { readUsers, type Users } from "../core/store/lease/lease.ts";
-import { Leases } from "../core/store/lease/leases.ts";
+import { Leases } from "../core/store/lease.ts";
 import { type MigrationState, migrationState, refuseUnfitServer } from "../core/store/migrate.ts";
 import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mode.ts";
 import { LedgerReader } from "../core/sync/ledger-reader.ts";
@@ -345,24 +344,15 @@ async function checkExchange(
   const through = proxy === undefined ? "" : `, through the proxy ${hostOf(proxy)} of HTTPS_PROXY`;
   report(ok("exchange", `${config.baseUrl.origin} answers${through}`));
   report(clockCheck(exchangeClock.offsetMs()));
-  const users = db === undefined ? noUsers : await readUsers(db).catch(withoutRight);
   const check = async (wanted: Account): Promise<readonly Check[]> => {
     const account = await Promise.try(withCredentials, wanted).catch((error: unknown) => ({
       error,
     }));
     if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
     const exchange = exchangeOf(config, account, access);
-    return checkAccount({ exchange, db, signal, users, wings }, account);
+    return checkAccount({ exchange, db, signal, wings }, account);
   };
   for (const result of await readSideBySide(config.accounts, check)) result.map(report);
-}
-
-const noUsers: Users = new Map();
-
-/** A user who may not see leases tries no key either, where a sync might run. */
-function withoutRight(error: unknown): Users {
-  if (lacksRight(error)) return noUsers;
-  throw error;
 }
 
 const skewMax = 5 * secondMs;
@@ -385,7 +375,6 @@ function clockCheck(offsetMs: number | undefined): Check {
 type AccountDeps = {
   readonly exchange: Pick<AccountExchange, "client" | "exchangeNow" | "useLimitsOf">;
   readonly db: Database | undefined;
-  readonly users: Users;
   readonly signal: AbortSignal;
   readonly wings: Pick<Wings, "recovery">;
 };

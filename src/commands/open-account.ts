@@ -1,17 +1,14 @@
 import type { AccountWithCredentials } from "../accounts/account.ts";
 import type { AccountExchange } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import { AccountKey } from "../core/store/account-key.ts";
-import { checkLease, type Lease, recordUser, type Users } from "../core/store/lease/lease.ts";
-import type { Leases } from "../core/store/lease/leases.ts";
+import { AccountKey, readSharedUsers } from "../core/store/account-key.ts";
+import { checkLease, type Lease, type Leases } from "../core/store/lease.ts";
 import type { KeyAnswer } from "../core/words/account-state.ts";
 import { horizonAt } from "../core/words/plan.ts";
 
 type OpenDeps = {
   readonly db: Database;
   readonly leases: Leases;
-  /** The users of accounts for which none is configured. */
-  readonly users: Users;
   readonly signal: AbortSignal;
   readonly onWait?: (message: string) => void;
   /** Takes a key without a proof that it is the account's. Default false. */
@@ -36,37 +33,35 @@ export async function openAccount(
   account: AccountWithCredentials,
   exchange: Pick<AccountExchange, "exchangeNow" | "useLimitsOf">,
 ): Promise<OpenAccount> {
-  const { db, leases, users, isTrusted = false, ...waiting } = deps;
+  const { db, leases, isTrusted = false, ...waiting } = deps;
   const { name, credentials, demo: isDemo = false } = account;
   const key = new AccountKey(db, { account: name, key: credentials.key }, { isDemo, isTrusted });
   await key.refuseTaken();
   await using stack = new AsyncDisposableStack();
   const { assertHeld, ...lease } = stack.use(await leases.take(name, waiting));
-  const leasesOfUsers = new Map<string, Lease>();
-  const ofUsers = stack.use(new AsyncDisposableStack());
-  /** From now on, reads the account as one of this user's: within the limits that the user's accounts share. */
-  const readAs = async (user: string | undefined): Promise<void> => {
-    if (user === undefined || leasesOfUsers.has(user)) return;
-    leasesOfUsers.set(user, ofUsers.use(await leases.takeUser(user, waiting)));
+  const ofUsers = new Map<string, Lease>();
+  const usersLeases = stack.use(new AsyncDisposableStack());
+  /** From now on, reads the account within the limits that its user's accounts share. */
+  const shareLimits = async (): Promise<void> => {
+    const user = account.uid ?? (await readSharedUsers(db, [name])).get(name);
+    if (user === undefined || ofUsers.has(user)) return;
+    ofUsers.set(user, usersLeases.use(await leases.takeUser(user, waiting)));
     await exchange.useLimitsOf(user);
   };
-  await readAs(account.uid ?? users.get(name));
+  await shareLimits();
   const whole = stack.move();
   return {
     ...lease,
     assertHeld() {
       assertHeld();
-      for (const user of leasesOfUsers.values()) user.assertHeld();
+      for (const user of ofUsers.values()) user.assertHeld();
     },
     checkKey: (answer) => key.check(answer),
     async takeKey(answer) {
-      const checked = await key.check(answer);
-      await key.take((tx) => checkLease(tx, lease), horizonAt(exchange.exchangeNow()));
-      const shared = await key.sharedUser();
-      const user = account.uid ?? shared?.uid;
-      await recordUser(db, [name, ...(account.uid ? [] : (shared?.accounts ?? []))], user);
-      await readAs(user);
-      return checked;
+      const horizon = horizonAt(exchange.exchangeNow());
+      const taken = await key.take(answer, horizon, (tx) => checkLease(tx, lease));
+      await shareLimits();
+      return taken;
     },
     [Symbol.asyncDispose]: () => whole.disposeAsync(),
   };

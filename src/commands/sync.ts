@@ -28,8 +28,7 @@ import {
 } from "../core/store/accounts/account-states.ts";
 import { analyzeGrown } from "../core/store/analyze.ts";
 import { readKnownTimes } from "../core/store/known-time.ts";
-import { readUsers, type Users } from "../core/store/lease/lease.ts";
-import { type Egress, holderName, Leases, shareAddress } from "../core/store/lease/leases.ts";
+import { Leases } from "../core/store/lease.ts";
 import { openStore } from "../core/store/ledger-store.ts";
 import { migrate } from "../core/store/migrate.ts";
 import { commitContracts, commitSymbols } from "../core/store/reference/stored-symbols.ts";
@@ -127,19 +126,18 @@ export type SyncSession = Awaited<ReturnType<typeof openSyncSession>>;
 
 /**
  * What the syncs of one process share: a migrated database, and access to the exchange.
- * @param egress how requests leave this machine. Default as the system chooses.
+ * @param localAddress the address of this machine that requests are sent from. Default the system's choice.
  */
 export async function openSyncSession(
   { db, url }: CommandDatabase,
   notice: (message: string) => void,
-  egress: Egress = {},
+  localAddress?: string,
 ) {
   const migrated = migratedText(await migrate(url.reveal()));
   if (migrated !== undefined) notice(migrated);
   await using stack = new AsyncDisposableStack();
-  const access = stack.use(openExchangeAccess(egress));
-  stack.use(await shareAddress(db, access.addressLimits, access.clock, egress));
-  const leases = new Leases(db, { holder: holderName(process.pid, egress) });
+  const access = stack.use(openExchangeAccess({ localAddress }));
+  const leases = new Leases(db);
   const resources = stack.move();
   return {
     /** Syncs accounts of a configuration, as one row in the run log. */
@@ -153,10 +151,8 @@ export async function openSyncSession(
         reconcile,
       };
       return await loggedRun({ db, notice: reporter.warn }, "sync", async (runId) => {
-        const names = accounts.map(({ name }) => name);
-        const users = await readUsers(db, names);
         const notSynced = isOfAccounts(targets) ? read.notSynced : [];
-        return sync({ ...deps, ...shared, runId, users }, notSynced);
+        return sync({ ...deps, ...shared, runId }, notSynced);
       });
     },
     /** The error after which no more requests are sent: the exchange banned this machine's address. */
@@ -195,8 +191,6 @@ type SyncDeps = RunDeps & {
   readonly access: ExchangeAccess;
   readonly runId: string;
   readonly leases: Leases;
-  /** The users of accounts for which none is configured. */
-  readonly users: Users;
 };
 
 /**

@@ -16,8 +16,7 @@ import type { Database } from "../core/postgres/connect.ts";
 import { readAccountStates } from "../core/store/accounts/account-states.ts";
 import { type BillCount, recount } from "../core/store/bill-counts.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
-import { readUsers, type Users } from "../core/store/lease/lease.ts";
-import { Leases, shareAddress } from "../core/store/lease/leases.ts";
+import { Leases } from "../core/store/lease.ts";
 import { migrate } from "../core/store/migrate.ts";
 import { openVerifyStore } from "../core/store/verify-store.ts";
 import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mode.ts";
@@ -121,9 +120,7 @@ export async function compareAccounts(
   const names = selected.map(({ name }) => name);
   if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
-  using _share = await shareAddress(db, access.addressLimits, access.clock);
-  const users = await readUsers(db, names);
-  const accountDeps = { ...deps, db, leases: new Leases(db), config, access, users };
+  const accountDeps = { ...deps, db, leases: new Leases(db), config, access };
   const read = await readSideBySide(selected, (account) => verifyAccount(accountDeps, account));
   return verificationOf(span, read);
 }
@@ -151,7 +148,6 @@ type AccountDeps = SpanDeps & {
   readonly config: Config;
   readonly access: ExchangeAccess;
   readonly leases: Leases;
-  readonly users: Users;
 };
 
 /** Never throws: the report contains the error that stopped it. */

@@ -166,12 +166,12 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
     },
   },
   "src/core/store/account-key.ts": {
-    "another user's key taken": { "return told === userId;": "return true;" },
+    "another user's key taken": { "? userId === known.userId": "? true" },
     "two names of one user": {
-      "accounts.find((name) => name !== account)": "accounts.find(() => false)",
+      "and account <> ${account}": "and false",
     },
     "another account's key taken where its user is not told": {
-      "keys.length === 0 || !isRead || keys.includes(fingerprint)": "true",
+      "!isNew || known.keys.length === 0 || !known.isRead": "true",
     },
     "what an empty account's key has read not read again": {
       "await forgetCoverage(tx, account, isOtherUser ? undefined : horizon);": "",

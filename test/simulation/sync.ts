@@ -1,6 +1,5 @@
 import { AccountKey } from "../../src/core/store/account-key.ts";
-import { checkLease } from "../../src/core/store/lease/lease.ts";
-import { Leases } from "../../src/core/store/lease/leases.ts";
+import { checkLease, Leases } from "../../src/core/store/lease.ts";
 import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts";
 import { openStore } from "../../src/core/store/ledger-store.ts";
 import { type AccountReport, syncAccount } from "../../src/core/sync/run.ts";
@@ -88,10 +87,9 @@ export function startRun(
       ...lease,
       store: watched(openStore(db, lease), writes, (plan) => lookAtPlan(world, run, plan)),
       async takeKey(answer) {
-        await accountKey.check(answer);
         const horizon = horizonAt(exchange.exchangeNow());
         await noted(writes, { kind: "key" }, () =>
-          accountKey.take((tx) => checkLease(tx, lease), horizon),
+          accountKey.take(answer, horizon, (tx) => checkLease(tx, lease)),
         );
       },
     };

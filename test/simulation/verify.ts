@@ -7,7 +7,7 @@ import {
   verifyBills,
 } from "../../src/check/verify/verify.ts";
 import type { ProductType } from "../../src/core/contract/product-types.ts";
-import { Leases } from "../../src/core/store/lease/leases.ts";
+import { Leases } from "../../src/core/store/lease.ts";
 import type { VerifyStore } from "../../src/core/store/verify-store.ts";
 import { openVerifyStore } from "../../src/core/store/verify-store.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";

@@ -4,7 +4,7 @@ import { classicProductTypes, type ProductType } from "../../src/core/contract/p
 import { exchangeOf } from "../../src/core/exchange/session.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/core/postgres/connect.ts";
 import { readStoredBills } from "../../src/core/store/bill-rows.ts";
-import { Leases } from "../../src/core/store/lease/leases.ts";
+import { Leases } from "../../src/core/store/lease.ts";
 import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts";
 import { openStore } from "../../src/core/store/ledger-store.ts";
 import type { VerifyStore } from "../../src/core/store/verify-store.ts";

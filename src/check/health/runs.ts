@@ -2,7 +2,7 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import type { Outcome } from "../../core/postgres/run-log.ts";
 import { msOf, timeFrom } from "../../core/postgres/values.ts";
-import { leaseTiming } from "../../core/store/lease/lease.ts";
+import { leaseTiming } from "../../core/store/lease.ts";
 import { type EpochMs, minuteMs } from "../../lib/time.ts";
 
 /** A row of the run log. Its times are the database's. */

@@ -14,21 +14,6 @@ import { createRateLimiter, type RateLimit, type RateLimiter } from "./rate-limi
  */
 export const addressLimit: RateLimit = { requests: 90, perMs: secondMs };
 
-/**
- * The requests a second that several processes share: 4,800 a minute. A process learns of new ones within
- * a second. In that second each new process may send ten requests: a hundred of them send at most 1,000, which
- * together stays below 6,000.
- */
-const sharedPerSecond = 80;
-
-/** The limit of each of so many processes. With more than eighty it is below one request a second. */
-function shareOf(processes: number): RateLimit {
-  if (processes <= 1) return addressLimit;
-  const requests = Math.max(1, Math.floor(sharedPerSecond / processes));
-  const perMs = Math.max(secondMs, Math.ceil((secondMs * processes) / sharedPerSecond));
-  return { requests, perMs };
-}
-
 /** The limits of this machine's address. All accounts of a process share them. */
 export type AddressLimits = AddressBan & {
   /**
@@ -36,11 +21,6 @@ export type AddressLimits = AddressBan & {
    * @param createUserLimiter makes the account's limiter, for an operation that is limited by user id.
    */
   under(operation: Operation, createUserLimiter: () => RateLimiter): RateLimiter;
-  /**
-   * Takes this process's share of the limit.
-   * @param processes how many processes send from the address, including this one.
-   */
-  shareAmong(processes: number): void;
 };
 
 /** The exchange's ban of the address, which all accounts of a process share. */
@@ -81,24 +61,16 @@ export function createAddressLimits(clock: Clock): AddressLimits {
   };
 }
 
-function addressBan(
-  allRequests: RateLimiter,
-  clock: Clock,
-): AddressBan & Pick<AddressLimits, "shareAmong"> {
-  let share = addressLimit;
+function addressBan(allRequests: RateLimiter, clock: Clock): AddressBan {
   let ban: ExchangeError | undefined;
   let times = 0;
   let pausedUntil = Number.NEGATIVE_INFINITY;
   let isTrying = false;
   const resume = () => {
-    if (isTrying) void allRequests.resize(share.requests, share.perMs);
+    if (isTrying) void allRequests.resize(addressLimit.requests);
     isTrying = false;
   };
   return {
-    shareAmong(processes) {
-      share = shareOf(processes);
-      if (!isTrying) void allRequests.resize(share.requests, share.perMs);
-    },
     ban: () => ban,
     countBan(sentAt) {
       if (sentAt >= pausedUntil) {

@@ -17,11 +17,10 @@ export type RateLimiter = {
   /** Sends nothing new for this long, after the exchange refused a request as too many. */
   holdOff(ms: number): void;
   /**
-   * Allows so many requests in a period from now on. The period is the limit's unless it is given. With
-   * fewer requests than before, it resolves once the surplus slots are free, or once it is resized again.
+   * Allows so many requests in a period from now on. With fewer requests than before, it resolves once the surplus slots are free, or once it is resized again.
    * A slot is free when its request was answered and the next one might have been sent.
    */
-  resize(requests: number, perMs?: number): Promise<void>;
+  resize(requests: number): Promise<void>;
 };
 
 /**
@@ -58,7 +57,7 @@ const marginMs = 2;
 export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   const queue = new PQueue({ concurrency: limit.requests });
   const oneWayDelay = createOneWayDelay();
-  let { perMs } = limit;
+  const { perMs } = limit;
   let heldUntil = 0;
 
   /** When the next request may be sent in the slot of a request that was answered at `endedAt`. */
@@ -116,8 +115,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
       });
     },
 
-    async resize(requests, periodMs = limit.perMs) {
-      perMs = periodMs;
+    async resize(requests) {
       queue.concurrency = requests;
       while (queue.pending > requests && queue.concurrency === requests) {
         await once(queue, "next");

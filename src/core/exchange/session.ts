@@ -25,7 +25,7 @@ export type Limiters = Map<string, RateLimiter>;
 export function openExchangeAccess({
   localAddress,
 }: {
-  readonly localAddress?: string;
+  readonly localAddress?: string | undefined;
 } = {}): Required<ExchangeAccess> & AsyncDisposable {
   const transport = openTransport(transportLimits, localAddress);
   return {

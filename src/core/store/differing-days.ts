@@ -5,7 +5,7 @@ import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { walletOf } from "../views/wallet-moves.ts";
 import { addSums, allBillsOf, keyOf, type SumTable, storedLess, sumTables } from "./day-sums.ts";
 import { type ChainDay, endColumns, endsOf, findAllEnds } from "./days.ts";
-import { pauseHolder } from "./lease/lease.ts";
+import { pauseHolder } from "./lease.ts";
 import { insertMissingTypes } from "./reference/stored-business-types.ts";
 
 /** A chain's day whose stored rows are not what its bills say. */

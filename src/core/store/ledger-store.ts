@@ -21,7 +21,7 @@ import {
 } from "./accounts/account-states.ts";
 import { readUnstored } from "./bill-rows.ts";
 import { readKnownTime } from "./known-time.ts";
-import { checkLease, type LeaseInUse } from "./lease/lease.ts";
+import { checkLease, type LeaseInUse } from "./lease.ts";
 import { recordPlan } from "./record-time.ts";
 import {
   commitLoanToValue,

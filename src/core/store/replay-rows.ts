@@ -8,7 +8,7 @@ import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { textArray, timeText } from "../postgres/values.ts";
 import type { Ledger } from "../words/ledger.ts";
 import { readBillsByKey } from "./bill-rows.ts";
-import { checkLease, type LeaseInUse } from "./lease/lease.ts";
+import { checkLease, type LeaseInUse } from "./lease.ts";
 import { addMissing, upsertBills } from "./upsert-bills.ts";
 
 // Rows are small, and a failure loses the work on one batch.

@@ -14,7 +14,7 @@ import type { Interval } from "../words/intervals.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { ReadRows } from "../words/page.ts";
 import { contents, isSame, type StoredRow, textOf } from "./bill-rows.ts";
-import { checkLease, type LeaseInUse } from "./lease/lease.ts";
+import { checkLease, type LeaseInUse } from "./lease.ts";
 import { areClosed, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
 

@@ -7,7 +7,7 @@ import {
   openDatabase,
 } from "../../core/postgres/connect.ts";
 import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
-import { leaseTiming, usableMs } from "../../core/store/lease/lease.ts";
+import { leaseTiming, usableMs } from "../../core/store/lease.ts";
 import type { Secret } from "../../lib/secret.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../../lib/time.ts";
 import { queueSchema, syncQueue } from "./queue-status.ts";

@@ -10,8 +10,7 @@ import { type Define, numberFrom, type Program, selectedConfig } from "../../com
 import { openSyncSession, type SyncSession, type Target } from "../../commands/sync.ts";
 import { logReporter, type Reporter } from "../../commands/sync-reporter.ts";
 import type { Database } from "../../core/postgres/connect.ts";
-import { readUsers } from "../../core/store/lease/lease.ts";
-import type { Egress } from "../../core/store/lease/leases.ts";
+import { readSharedUsers } from "../../core/store/account-key.ts";
 import { type Clock, repeatEvery, systemClock } from "../../lib/clock.ts";
 import {
   AccountHeldError,
@@ -32,7 +31,6 @@ import { workOff } from "./work-off.ts";
 type WorkerOptions = {
   readonly concurrency: number;
   readonly address?: string;
-  readonly egress?: string;
   /** How often it queues every account, in ms. Undefined if it queues none. */
   readonly every?: number;
 };
@@ -40,12 +38,8 @@ type WorkerOptions = {
 /** `worker`: works off the queued syncs and checks of accounts, until Ctrl-C. */
 async function workerCommand(
   program: Program,
-  { concurrency, address, egress: name, every: everyMs }: WorkerOptions,
+  { concurrency, address, every: everyMs }: WorkerOptions,
 ): Promise<Result> {
-  const egress: Egress = {
-    ...(address !== undefined && { localAddress: address }),
-    ...(name !== undefined && { name }),
-  };
   const { io, config: readConfig } = program;
   const config = readConfig();
   const log = openLog(config.logLevel, io);
@@ -55,7 +49,7 @@ async function workerCommand(
   await using database = await openCommandDatabase(config.database, {
     ...{ notify: notice, wings: io.wings },
   });
-  await using session = await openSyncSession(database, notice, egress);
+  await using session = await openSyncSession(database, notice, address);
   const onTrouble = (error: unknown) => log.warn(`the queue: ${messageOf(error)}; trying again`);
   await using queue = await Queue.open({ url: database.url, supervises: true, onTrouble });
   using workerLog = openWorkerLog(log, systemClock);
@@ -71,7 +65,7 @@ async function workerCommand(
     return end;
   };
   log.info(
-    { concurrency, ...egress },
+    { concurrency, address },
     everyMs ? "working off the queue" : "working off the queue, which a worker with --every fills",
   );
   io.signal.addEventListener("abort", () => notice("stopping after the pages in hand"));
@@ -162,9 +156,8 @@ With --every, a worker queues every account, and syncs them; workers without it
 take accounts from the same queue. A failed job is tried again, later each time.
 If a worker is killed, others take its accounts within 20 s.
 
-Workers that send from one address must share its rate limit: those of one
-machine do, unless each has an --address; those of several machines do if each
-is given the same --egress.`;
+The exchange limits an address: run one process on each, and give every further
+worker of a machine an --address of its own.`;
 
 /** Twice as many accounts as use up the limit of an address. */
 const concurrencyUsual = 18;
@@ -179,7 +172,6 @@ export const define: Define = (worker, program) => {
     )
     .option("--every <duration>", "queue every account once in each such period: 1h", periodOf)
     .option("--address <local-ip>", "send from this address of this machine")
-    .option("--egress <name>", "share one rate limit with all workers of this name", egressOf)
     .addHelpText("after", help)
     .action(program.runs((options: WorkerOptions) => workerCommand(program, options)));
 };
@@ -191,18 +183,13 @@ function periodOf(text: string): number {
   throw new InvalidArgumentError(`It is not ${duration.form}.`);
 }
 
-function egressOf(text: string): string {
-  if (/^[\w.:-]{1,32}$/.test(text)) return text;
-  throw new InvalidArgumentError("It is not 1 to 32 letters, digits, dots, colons or hyphens.");
-}
-
 /**
  * Queues the configured accounts that are not retired, and the public lists.
  * @returns what to say of it.
  */
 export async function enqueueAccounts(db: Database, queue: Queue, config: Config): Promise<string> {
   const { accounts } = await accountsToRead(db, config, everyLedger);
-  const users = await readUsers(db);
+  const users = await readSharedUsers(db);
   const named = accounts.map(({ name, uid = users.get(name) }) => ({ name, uid }));
   const tasks = await queuedTasks(db, named);
   const queued = await queue.enqueue(tasks);

@@ -24,14 +24,10 @@ export const leases = pgTable(
     /** When the holder took it; null where an older version did. */
     takenAt: time("taken_at"),
     expiresAt: time("expires_at").notNull(),
-    /** The exchange's user whose account it is, as the last sync knew. */
-    uid: text("uid"),
   },
   (t) => [
     // Makes the epoch a key: its change waits for transactions that share the row.
     unique("leases_epoch").on(t.account, t.epoch),
-    // For holders.ts: each process looks every second for others at work. Renewals do not change the index.
-    index("leases_held").on(t.holder).where(sql`${t.holder} <> ''`),
   ],
 );
 

@@ -1,0 +1,2 @@
+DROP INDEX "leases_held";--> statement-breakpoint
+ALTER TABLE "leases" DROP COLUMN "uid";
