@@ -74,8 +74,9 @@ export async function run({ short }: BenchOptions): Promise<BenchResult> {
   };
 }
 
-const caseOf = ({ accounts, link }: Case): string =>
-  `${accounts}, ${link.roundTripMs} ms${link.bytesPerSecond === undefined ? "" : ", 24 kB/s"}`;
+const caseOf = ({ accounts, link, density }: Case): string =>
+  `${accounts}, ${link.roundTripMs} ms${link.bytesPerSecond === undefined ? "" : ", 24 kB/s"}` +
+  (density === undefined ? "" : `, density ${density}`);
 
 const rowOf = (figure: Case & FirstSync): readonly string[] => [
   caseOf(figure),
