@@ -1,5 +1,5 @@
 // Holds: Within the limit
-// Processes of one machine, each with an account of its own, share the limit of its address.
+// All accounts of a process share the limit of its address.
 // After a ban of the address, no more requests are sent for any account.
 
 import { describe, expect, test } from "vitest";

@@ -17,7 +17,7 @@ import { readList } from "../src/core/sync/settings-lists.ts";
 import { dayMs, epochMs } from "../src/lib/time.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { makeContracts, makeLoanToValue, makeSymbols } from "../src/wings/sandbox/records.ts";
-import { withBrokenRows, withRestatements } from "./faults/ledger.ts";
+import { withBrokenRows, withRestatements } from "./exchange/ledger.ts";
 import { fileDatabase } from "./support/database.ts";
 import { withParts } from "./support/docs-parts.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";

@@ -3,7 +3,7 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { withRefusedProducts } from "./faults/network.ts";
+import { withRefusedProducts } from "./exchange/network.ts";
 import { runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";

@@ -4,7 +4,7 @@ import { accountBills } from "../src/core/contract/account-bills.ts";
 import { keyInfo } from "../src/core/contract/key-info.ts";
 import { balancesOperations } from "../src/core/contract/wallet-balances.ts";
 import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
-import { withFaults } from "./faults/network.ts";
+import { withFaults } from "./exchange/network.ts";
 import { type CliEnvironment, runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 

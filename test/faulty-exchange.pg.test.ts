@@ -12,8 +12,8 @@ import {
   faultKinds,
   type ScheduledFault,
   survivableKinds,
-} from "./faults/kinds.ts";
-import { faultyExchange } from "./faults/schedule.ts";
+} from "./exchange/kinds.ts";
+import { faultyExchange } from "./exchange/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate, simulationStart } from "./support/simulation.ts";
 

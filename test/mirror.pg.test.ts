@@ -10,7 +10,7 @@ import type { Query } from "../src/core/contract/operation.ts";
 import { classicProductTypes, unifiedProductTypes } from "../src/core/contract/product-types.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../src/lib/time.ts";
 import type { Sandbox } from "../src/wings/sandbox/sandbox.ts";
-import { quirky } from "./faults/quirks.ts";
+import { quirky } from "./exchange/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, type Mirror, openMirror, signedHeaders } from "./support/mirror.ts";
 import { type Simulation, simulate } from "./support/simulation.ts";

@@ -34,7 +34,7 @@ import { routes } from "../src/wings/serve/mirror/mirror.ts";
 import { downloadFormats } from "../src/wings/serve/page/downloads.ts";
 import { parameters, views } from "../src/wings/serve/page/selection.ts";
 import { createHttpMetrics, gauges, registryOf } from "../src/wings/serve/registry.ts";
-import { withBrokenRows } from "./faults/ledger.ts";
+import { withBrokenRows } from "./exchange/ledger.ts";
 import { environmentFor } from "./support/cli.ts";
 import { commandsByName, resultOf } from "./support/command-tree.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";

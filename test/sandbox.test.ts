@@ -27,7 +27,7 @@ import { type LedgerOptions, type ModeChange, makeLedger } from "../src/wings/sa
 import { createSandbox, type Sandbox, type SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
 import { unheardOfTypes } from "../src/wings/sandbox/schedule.ts";
 
-// What the exchange is known to do. That a sandbox with any quirk of test/faults serves each bill
+// What the exchange is known to do. That a sandbox with any quirk of test/exchange serves each bill
 // once is seen by the simulation, which compares what was stored with the sandbox's ledger.
 const start = Date.UTC(2025, 5, 1, 10, 11, 12, 345);
 const always = (mode: string): readonly ModeChange[] => [{ at: Number.NEGATIVE_INFINITY, mode }];

@@ -10,8 +10,8 @@ import type { Interval } from "../src/core/words/intervals.ts";
 import { ContradictionError } from "../src/lib/errors.ts";
 import { dayMs, epochMs, isoTime, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
 import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
-import { withBrokenRows } from "./faults/ledger.ts";
-import { quirky } from "./faults/quirks.ts";
+import { withBrokenRows } from "./exchange/ledger.ts";
+import { quirky } from "./exchange/quirks.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   rowVersions,

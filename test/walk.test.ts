@@ -17,7 +17,7 @@ import { type LedgerBill, snowflake } from "../src/wings/sandbox/entry.ts";
 import type { AccountBills } from "../src/wings/sandbox/ledger.ts";
 import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { sandboxSource } from "../src/wings/sandbox/source.ts";
-import { type Quirks, quirky } from "./faults/quirks.ts";
+import { type Quirks, quirky } from "./exchange/quirks.ts";
 
 const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
 const noon = Date.UTC(2026, 5, 1, 12);

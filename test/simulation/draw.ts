@@ -7,9 +7,9 @@ import {
   drawFaultSchedule,
   type ScheduledFault,
   survivableKinds,
-} from "../faults/kinds.ts";
-import { type BrokenRow, brokenRows } from "../faults/ledger.ts";
-import type { Paging, Quirks } from "../faults/quirks.ts";
+} from "../exchange/kinds.ts";
+import { type BrokenRow, brokenRows } from "../exchange/ledger.ts";
+import type { Paging, Quirks } from "../exchange/quirks.ts";
 import { shuffled } from "../support/shuffled.ts";
 import { withAccount, withKeys, withRecords } from "./draw-account.ts";
 import type {

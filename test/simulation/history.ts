@@ -1,7 +1,7 @@
 import type { ProductType, UnifiedProductType } from "../../src/core/contract/product-types.ts";
-import type { ScheduledFault } from "../faults/kinds.ts";
-import type { BrokenRow } from "../faults/ledger.ts";
-import type { Quirks } from "../faults/quirks.ts";
+import type { ScheduledFault } from "../exchange/kinds.ts";
+import type { BrokenRow } from "../exchange/ledger.ts";
+import type { Quirks } from "../exchange/quirks.ts";
 
 /**
  * Everything that is decided about a history before it is played. It is plain data, so that it can

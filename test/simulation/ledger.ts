@@ -10,7 +10,7 @@ import {
   withDisorderedIds,
   withId,
   withOddDecimals,
-} from "../faults/ledger.ts";
+} from "../exchange/ledger.ts";
 import type { simulatedAccount } from "./account.ts";
 import type { History, LedgerKind, RecentBill } from "./history.ts";
 

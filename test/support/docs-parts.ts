@@ -138,7 +138,7 @@ const promises: Readonly<Record<string, string>> = {
   "Nothing shown is dropped":
     "A row that any answer showed, in time that is called complete, is stored or rejected, or the run says which is not",
   "Within the limit":
-    "In any rolling second no more requests arrive than the exchange allows: in retries and with several processes, too",
+    "In any rolling second no more requests arrive than the exchange allows, in retries, too",
   Exact: "A decimal is read back as it was stored; no amount and no id is ever a number",
   "No false success": "A run that did not finish exits non-zero and names what is missing",
   "Quiet secrets": "No log, error, row or report contains a key, secret, passphrase or signature",
