@@ -172,6 +172,7 @@ export const accountTables = [
   "symbol_days",
   "day_ends",
   "wallet_balances",
+  "withdrawals",
   "account_keys",
   "account_users",
 ];

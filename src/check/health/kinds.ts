@@ -226,8 +226,8 @@ export const findingKinds = {
   unexplained: {
     severity: "notice",
     meaning:
-      "balances do not follow from bills of a type that no rule fits, so that no break can be told from what such a " +
-      "bill moves",
+      "balances do not follow where it is not known what a bill moves: of a type that no rule fits, or a withdrawal " +
+      "whose fee the key may not read",
     title: "Some balances are not explained",
     what: ({ count, detail }) =>
       `{has|have} ${formatCounted(count, "balance")} ${printableLine(detail)}`,

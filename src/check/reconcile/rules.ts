@@ -90,6 +90,10 @@ export class Tallies {
   }
 }
 
+/** The tally of a bill that moves its wallet by a number that is not known: it says nothing of rules. */
+export const untestable = ({ productType, businessType, category, rule }: TypeTally): TypeTally =>
+  newTally({ productType, businessType, category, rule, isTestable: false });
+
 type TypeName = Pick<TypeTally, "productType" | "businessType" | "category">;
 
 export const newTally = (

@@ -51,7 +51,7 @@ export const unexplainedDetail = sql`(
         ' and ',
         case when higher > 0 then higher || ' ' || coin || ' higher' end,
         case when lower > 0 then lower || ' ' || coin || ' lower' end
-      ) || ' in all than the bills explain, beside bills of ' || types || ', which no rule fits'
+      ) || ' in all than the bills explain, beside bills of ' || types || ': what these move is not known'
     )`;
 
 export async function readUnexplained(

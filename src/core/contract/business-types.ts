@@ -103,6 +103,8 @@ export const walletBusinessTypes: readonly BusinessType[] = [
   type("transfer/transfer_out", "transfer", "transfer out to another wallet"),
   type("deposit/deposit", "deposit", "deposit from outside"),
   type("withdraw/withdraw", "withdrawal", "withdrawal to the outside"),
+  // In a public answer: a unified account's withdrawal comes into its funding wallet before it leaves it.
+  type("withdraw/", "transfer", "transfer in for a withdrawal"),
   type("transaction/buy", "spot", "coin bought"),
   type("transaction/sell", "spot", "coin sold"),
 ];

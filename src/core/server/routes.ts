@@ -20,6 +20,7 @@ import { symbols } from "../contract/symbols.ts";
 import { classicTaxRecords, taxRowsMax, unifiedTaxRecords } from "../contract/tax-records.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { balancesOperations } from "../contract/wallet-balances.ts";
+import { withdrawalOperations } from "../contract/withdrawals.ts";
 import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
 import {
   type Context,
@@ -30,6 +31,7 @@ import {
   Refusal,
   readQuery,
   type WirePage,
+  type WithdrawalsRequest,
 } from "./source.ts";
 
 type Data = object | Refusal;
@@ -99,6 +101,12 @@ const listed: readonly Route[] = [
   signed(classicTaxRecords, "classic", "tax", taxRecordsOf),
   signed(unifiedTaxRecords, "unified", "tax", (query, context, credential) =>
     taxRecordsOf({ ...query, productType: unifiedTypeOf(query.bizType) }, context, credential),
+  ),
+  signed(withdrawalOperations.classic, "classic", "spot", (query, context, credential) =>
+    withdrawalsOf({ ...query, wallet: spotWallet, below: query.idLessThan }, context, credential),
+  ),
+  signed(withdrawalOperations.unified, "unified", "uta-mgt", (query, context, credential) =>
+    withdrawalsOf({ ...query, wallet: fundingWallet, below: query.cursor }, context, credential),
   ),
   signed(loanToValue, "classic", "loan-to-value", serveLoanToValue),
   signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
@@ -174,6 +182,23 @@ async function taxRecordsOf(
     startTime: epochMs(Number(startTime)),
     endTime: epochMs(Number(endTime)),
     limit: Number(limit ?? taxRowsMax),
+  });
+}
+
+type WithdrawalsQuery = Pick<WithdrawalsRequest, "wallet" | "below"> &
+  Record<"startTime" | "endTime", string> & { readonly limit?: string | undefined };
+
+async function withdrawalsOf(
+  { wallet, below, startTime, endTime, limit }: WithdrawalsQuery,
+  { source, now }: Context,
+  { uid, name }: Credential,
+): Promise<Data> {
+  if (source.withdrawals === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
+  return source.withdrawals({
+    ...{ caller: { uid, name }, now, wallet, below },
+    startTime: epochMs(Number(startTime)),
+    endTime: epochMs(Number(endTime)),
+    limit: Number(limit ?? pageSizeDefault),
   });
 }
 

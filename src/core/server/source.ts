@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { EpochMs } from "../../lib/time.ts";
 import type { ClassicProductType, ProductType } from "../contract/product-types.ts";
+import type { WithdrawingWallet } from "../contract/withdrawals.ts";
 
 /**
  * An account's mode as the exchange words it: served by v2, by v3, or changing from one to the other.
@@ -88,6 +89,14 @@ export type TaxRequest = Pick<BillsRequest, "caller" | "now" | "productType" | "
   readonly endTime: EpochMs;
 };
 
+/** A validated question for withdrawals. Both times are inclusive. */
+export type WithdrawalsRequest = Pick<TaxRequest, "caller" | "now" | "startTime" | "endTime"> & {
+  readonly wallet: WithdrawingWallet;
+  /** An order's id: older ones are asked for. */
+  readonly below: string | undefined;
+  readonly limit: number;
+};
+
 /** The `data` of a page as it is sent: an empty page has more than one shape (see account-bills.ts). */
 export type WirePage = {
   readonly bills: readonly unknown[] | null;
@@ -125,6 +134,8 @@ export type Source = {
   bills(request: BillsRequest): Promise<WirePage | Refusal>;
   /** Oldest first. Absent where there are none. */
   taxRecords?(request: TaxRequest): Promise<readonly unknown[]>;
+  /** Records of withdrawals, newest first. Absent where there are none. */
+  withdrawals?(request: WithdrawalsRequest): Promise<readonly unknown[]>;
   loanToValue(
     request: Asked & { readonly riskUnitId: string | undefined },
   ): Promise<object | Refusal>;

@@ -2,7 +2,7 @@ import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import { isoTime } from "../../lib/time.ts";
 import type { Bill, BillText } from "../contract/bill.ts";
 import { sortedJson } from "../contract/json.ts";
-import type { ProductType } from "../contract/product-types.ts";
+import { fundingWallet, type ProductType } from "../contract/product-types.ts";
 import { asPrinted } from "../contract/scalars.ts";
 import type { Queryable } from "../postgres/connect.ts";
 import { bills } from "../postgres/schema/schema.ts";
@@ -69,6 +69,17 @@ const printedOrNull = (text: string | null) => (text === null ? null : asPrinted
 
 export const isSame = (one: BillText, other: BillText): boolean =>
   contents.every(({ field }) => one[field] === other[field]);
+
+/**
+ * What a served row says of a stored bill. The rows of the funding wallet have no fee, so that the one that a withdrawal's
+ * record told stays.
+ */
+export const servedOver = (
+  productType: string,
+  stored: BillText | undefined,
+  served: BillText,
+): BillText =>
+  productType === fundingWallet && stored !== undefined ? { ...served, fee: stored.fee } : served;
 
 /** Content as the rows of a table, beside columns of the caller's. */
 export const unnested = (
@@ -154,6 +165,6 @@ export async function readUnstored(
   const stored = new Map(rows.map(({ bill }) => [bill.billId, bill]));
   return bills.filter((bill) => {
     const before = stored.get(bill.billId);
-    return before === undefined || !isSame(before, textOf(bill));
+    return before === undefined || !isSame(before, servedOver(productType, before, textOf(bill)));
   });
 }

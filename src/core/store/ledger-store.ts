@@ -17,7 +17,7 @@ import {
   endLedgersOfOtherMode,
   readAccountStates,
   recordAvailability,
-  recordBalancesRefused,
+  recordRefused,
 } from "./accounts/account-states.ts";
 import { readUnstored } from "./bill-rows.ts";
 import { readKnownTime } from "./known-time.ts";
@@ -30,6 +30,12 @@ import {
 } from "./reference/stored-loan-to-value.ts";
 import { readUnkept } from "./rejected-bills.ts";
 import { type BalancesCommit, commitBalances } from "./wallet-balances.ts";
+import {
+  commitWithdrawals,
+  readUnrecorded,
+  type UnrecordedWithdrawals,
+  type WithdrawalsCommit,
+} from "./withdrawals.ts";
 import { batchCommits, lookUpPages, writePages } from "./write-pages.ts";
 
 export type Store = ReturnType<typeof openStore>;
@@ -134,6 +140,13 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
       write((tx) => commitBalances(tx, account, commit)),
     /** @param at the exchange's time; undefined where the balances are no longer refused. */
     recordBalancesRefused: (at: EpochMs | undefined): Promise<void> =>
-      write((tx) => recordBalancesRefused(tx, account, at)),
+      write((tx) => recordRefused(tx, account, "balances_refused_at", at)),
+    unrecordedWithdrawals: (now: EpochMs): Promise<readonly UnrecordedWithdrawals[]> =>
+      read((from) => readUnrecorded(from, account, now)),
+    commitWithdrawals: (commit: WithdrawalsCommit): Promise<void> =>
+      write((tx) => commitWithdrawals(tx, account, commit)),
+    /** @param at the exchange's time; undefined where the records are no longer refused. */
+    recordWithdrawalsRefused: (at: EpochMs | undefined): Promise<void> =>
+      write((tx) => recordRefused(tx, account, "withdrawals_refused_at", at)),
   };
 }

@@ -17,6 +17,7 @@ import {
   keyArrays,
   readBillsByKey,
   type StoredRow,
+  servedOver,
   textOf,
   unnested,
 } from "./bill-rows.ts";
@@ -106,7 +107,7 @@ export async function lookUpBills(
  * The statement reads no table: one that does may run on another node of a distributed database, and
  * read that node's clock.
  */
-async function readServer(tx: Transaction): Promise<Pick<BillsBefore, "now" | "isWatched">> {
+export async function readServer(tx: Transaction): Promise<Pick<BillsBefore, "now" | "isWatched">> {
   const { rows } = await tx.execute<{ now: string; isWatched: boolean }>(sql`
     select
       ${msOf(sql`clock_timestamp()::timestamptz(3)`)} as now,
@@ -130,9 +131,9 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
     const counted = { new: 0, unchanged: 0, restated: 0 };
     const { productType } = ledger;
     for (const source of bills) {
-      const bill = textOf(source);
-      const key = keyOf(productType, bill.billId);
+      const key = keyOf(productType, source.billId);
       const last = latest.get(key);
+      const bill = servedOver(productType, last?.bill, textOf(source));
       if (last !== undefined && isSame(last.bill, bill)) {
         counted.unchanged += 1;
         continue;

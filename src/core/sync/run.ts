@@ -22,6 +22,7 @@ import { failureScope } from "./failure-scope.ts";
 import { type BillsDeps, type HeldDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
 import { syncBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
+import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageHabits } from "./walk/answers.ts";
 
 /** The account that a run syncs. */
@@ -122,6 +123,7 @@ export async function syncAccount(
     const bills = await syncBills(accountDeps, ledgers, readsAll);
     report = { ...report, ...bills };
     const whole = bills.ledgers.filter((ledger) => ledger.error === undefined);
+    await syncWithdrawals(accountDeps, name, state);
     await syncBalances(accountDeps, state, whole);
     if (deps.recover === undefined || whole.length === 0) return report;
     const productTypes = whole.map(({ ledger }) => ledger.productType);

@@ -34,6 +34,8 @@ export type AccountState = {
   readonly ended: readonly Ended[];
   /** When the exchange last refused the account's balances to its key; undefined where it does not. */
   readonly balancesRefusedAt?: EpochMs | undefined;
+  /** The same of the records of its withdrawals. */
+  readonly withdrawalsRefusedAt?: EpochMs | undefined;
 };
 
 /** The product types that the user wants to have read. */

@@ -19,6 +19,12 @@ export type LedgerBill = {
   readonly row: unknown;
   /** How the row was broken on purpose; undefined if it was not. */
   readonly broken?: string;
+  /** Of a withdrawal: its record as the API sends it. */
+  readonly withdrawal?: {
+    readonly orderId: string;
+    readonly madeAt: number;
+    readonly record: WireBill;
+  };
   /** Other content that is served from a time on. */
   readonly restated?: { readonly at: EpochMs; readonly row: WireBill };
 };

@@ -12,6 +12,7 @@ import {
   type Source,
   type TaxRequest,
   type WirePage,
+  type WithdrawalsRequest,
 } from "../../core/server/source.ts";
 import type { EpochMs } from "../../lib/time.ts";
 import { type LedgerBill, snowflakeTime } from "./entry.ts";
@@ -49,6 +50,9 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
     },
     async taxRecords(request) {
       return taxRecords(accountOf(request.caller.uid).ledger, request);
+    },
+    async withdrawals(request) {
+      return withdrawals(accountOf(request.caller.uid).ledger, request);
     },
     async loanToValue({ caller, riskUnitId }) {
       const { riskUnits } = accountOf(caller.uid);
@@ -118,6 +122,23 @@ function taxRecords(
         ? { id, coin, type, amount, fee, balance, ts: String(cTime) }
         : { id, symbol, marginCoin: coin, futureTaxType: type, amount, fee, ts: String(cTime) };
     });
+}
+
+/** The records of the withdrawals that were made in a span, newest first. */
+function withdrawals(
+  { bills }: AccountBills,
+  { now, wallet, startTime, endTime, below, limit }: WithdrawalsRequest,
+): readonly object[] {
+  return bills[wallet]
+    .filter(({ visibleAt }) => visibleAt <= now)
+    .flatMap(({ withdrawal }) => withdrawal ?? [])
+    .filter(({ madeAt, orderId }) => {
+      const isBelow = below === undefined || compareIds(orderId, below) < 0;
+      return madeAt >= startTime && madeAt <= endTime && isBelow;
+    })
+    .toSorted((a, b) => compareIds(b.orderId, a.orderId))
+    .slice(0, limit)
+    .map(({ record }) => record);
 }
 
 const currentRow = ({ row, restated }: LedgerBill, now: EpochMs): unknown =>

@@ -15,6 +15,8 @@ type Move = {
   /** In units of 1e-16. */
   readonly amount: Units;
   readonly fee?: Units;
+  /** Whether the exchange has a record of it. */
+  readonly isWithdrawal?: boolean;
 };
 
 type WalletOptions = {
@@ -40,9 +42,9 @@ export function walletBills(
   const balances = new Map<string, Units>();
   const counters = new Map<number, number>();
   const bills: LedgerBill[] = [];
-  for (const move of movesOf(random, others)) {
+  for (const move of movesOf(random, others, wallet)) {
     const { at, coin, group, type, amount, fee = 0n } = move;
-    const moved = amount + (isFeeInside || wallet === fundingWallet ? 0n : fee);
+    const moved = amount + (isFeeInside && wallet === spotWallet ? 0n : fee);
     const balance = (balances.get(coin) ?? 0n) + moved;
     balances.set(coin, balance);
     const madeAt = at + integer(random, 14, 118);
@@ -55,6 +57,7 @@ export function walletBills(
       visibleAt: epochMs(at),
       businessType: groupedType(group, type),
       coin,
+      ...(move.isWithdrawal && { withdrawal: recordOf(wallet, move, id) }),
       row:
         wallet === spotWallet
           ? {
@@ -83,8 +86,31 @@ export function walletBills(
 
 const text = (amount: Units): string => decimalText(amount, "needed", unifiedPlaces);
 
+// How long a withdrawal waits for its chain.
+const withdrawalMs = 3 * minuteMs;
+
+/** The record of a withdrawal: its size contains the fee, and its last change has the time of the bill. */
+function recordOf(wallet: ApartWallet, { at, coin, amount, fee = 0n }: Move, id: string) {
+  const madeAt = at - withdrawalMs;
+  const same = {
+    ...{ orderId: id, coin, clientOid: "", type: "withdraw", dest: "on_chain", chain: "TRX" },
+    ...{ size: text(-amount - fee), fee: text(fee), status: "success", confirm: "20", tag: "" },
+    ...{ fromAddress: "from", toAddress: "to" },
+  };
+  const [made, updated, transaction] = [String(madeAt), String(at), `tx-${id}`];
+  const record =
+    wallet === spotWallet
+      ? { ...same, tradeId: transaction, cTime: made, uTime: updated }
+      : { ...same, recordId: transaction, createdTime: made, updatedTime: updated };
+  return { orderId: id, madeAt, record };
+}
+
 /** What moves the wallet, oldest first. */
-function movesOf(random: Random, others: readonly LedgerBill[]): readonly Move[] {
+function movesOf(
+  random: Random,
+  others: readonly LedgerBill[],
+  wallet: ApartWallet,
+): readonly Move[] {
   const legs = others
     .filter(({ businessType }) => transferType.test(businessType))
     .map((bill): Move => {
@@ -119,6 +145,9 @@ function movesOf(random: Random, others: readonly LedgerBill[]): readonly Move[]
         group: "withdraw",
         type: "withdraw",
         amount: -left / 50n,
+        // A spot bill tells the fee itself.
+        fee: wallet === fundingWallet ? -left / 1_000n : 0n,
+        isWithdrawal: true,
       });
   }
   return moves.toSorted((a, b) => a.at - b.at);

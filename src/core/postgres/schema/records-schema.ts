@@ -8,6 +8,7 @@ import {
   pgTable,
   primaryKey,
   text,
+  unique,
   uniqueIndex,
 } from "drizzle-orm/pg-core";
 import type { z } from "zod";
@@ -19,7 +20,7 @@ import {
   optionalText,
 } from "../../contract/scalars.ts";
 import { symbolFields } from "../../contract/symbols.ts";
-import { allFinite, textKey, time } from "./columns.ts";
+import { allFinite, ledger, textKey, time } from "./columns.ts";
 
 const snakeCase = (field: string): string =>
   field.replaceAll(/[A-Z]+/g, (letters) => `_${letters.toLowerCase()}`);
@@ -175,6 +176,33 @@ export const ltvCollateral = pgTable(
   (t) => [
     primaryKey({ columns: [t.account, t.riskUnitId, t.firstSeenAt, t.coin] }),
     allFinite("ltv_collateral_finite", t),
+  ],
+);
+
+/** A withdrawal from the spot or the funding wallet, as its record was served last. */
+export const withdrawals = pgTable(
+  "withdrawals",
+  {
+    ...ledger(),
+    orderId: textKey("order_id").notNull(),
+    coin: text("coin").notNull(),
+    /** What left the wallet, the fee included. Not signed. */
+    size: numeric("size").notNull(),
+    fee: numeric("fee").notNull(),
+    status: text("status").notNull(),
+    /** The transaction on the chain; of an internal transfer, its id. */
+    transactionId: text("transaction_id"),
+    chain: text("chain"),
+    createdAt: time("created_at").notNull(),
+    updatedAt: time("updated_at").notNull(),
+    /** Its bill; null while none was found. */
+    billId: textKey("bill_id"),
+    extra: json("extra"),
+  },
+  (t) => [
+    primaryKey({ columns: [t.account, t.productType, t.orderId] }),
+    unique("withdrawals_bill").on(t.account, t.productType, t.billId),
+    allFinite("withdrawals_finite", t),
   ],
 );
 

@@ -156,6 +156,8 @@ export const ledgers = pgTable(
     modeSince: time("mode_since"),
     /** When the exchange last refused the account's balances to its key; null where it does not. */
     balancesRefusedAt: time("balances_refused_at"),
+    /** When the exchange last refused the records of withdrawals to its key; null where it does not. */
+    withdrawalsRefusedAt: time("withdrawals_refused_at"),
   },
   (t) => [
     primaryKey({ columns: [t.account, t.productType] }),

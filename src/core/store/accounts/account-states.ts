@@ -30,6 +30,7 @@ type Row = {
   ended_at: string | null;
   retired_at: string | null;
   balances_refused_at: string | null;
+  withdrawals_refused_at: string | null;
   is_stored: boolean;
 };
 
@@ -65,6 +66,7 @@ export async function readAccountStates(
         ${msOf(sql`ended_at`)} as ended_at,
         ${msOf(sql`retired_at`)} as retired_at,
         ${msOf(sql`balances_refused_at`)} as balances_refused_at,
+        ${msOf(sql`withdrawals_refused_at`)} as withdrawals_refused_at,
         first_unread_at is not null as is_stored
       from ledgers
       where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
@@ -84,6 +86,7 @@ function stateOf(rows: readonly Row[]): StoredState {
       product_type !== "" && is_stored ? [product_type] : [],
     ),
     balancesRefusedAt: timeFrom(whole?.balances_refused_at ?? null),
+    withdrawalsRefusedAt: timeFrom(whole?.withdrawals_refused_at ?? null),
     retired: new Map(
       rows.flatMap(({ product_type, retired_at }) =>
         retired_at === null ? [] : [[product_type, timeFrom(retired_at)]],
@@ -143,17 +146,19 @@ export async function recordAvailability(
       and not_available_since is not null`);
 }
 
-/** @param at the exchange's time; undefined where the balances are no longer refused. */
-export async function recordBalancesRefused(
+/** @param at the exchange's time; undefined where it is no longer refused. */
+export async function recordRefused(
   tx: Transaction,
   account: string,
+  column: "balances_refused_at" | "withdrawals_refused_at",
   at: EpochMs | undefined,
 ): Promise<void> {
+  const refusedAt = sql.identifier(column);
   await tx.execute(sql`
-    insert into ledgers (account, product_type, balances_refused_at)
+    insert into ledgers (account, product_type, ${refusedAt})
     values (${account}, '', ${at === undefined ? null : isoTime(at)})
     on conflict (account, product_type) do update
-    set balances_refused_at = excluded.balances_refused_at`);
+    set ${refusedAt} = excluded.${refusedAt}`);
 }
 
 /**
