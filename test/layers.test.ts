@@ -111,3 +111,35 @@ test("time and chance come from outside wherever a run is simulated", () => {
   );
   expect(own.map(({ path }) => path)).toEqual([]);
 });
+
+/** The files that a section of docs/how-it-works.md names in its tables. */
+const namedAfter = (title: string): readonly string[] => {
+  const [, section = ""] = readFileSync("docs/how-it-works.md", "utf8").split(`\n${title}\n`);
+  const [tables = ""] = section.split(/\n(?:#|Beside|`)/);
+  return [...tables.matchAll(/`(src\/[^`]+\.ts)`/g)].map(([, path = ""]) => path);
+};
+
+/** What a file needs of others when it runs. */
+const neededBy = (path: string): readonly string[] =>
+  [
+    ...readFileSync(path, "utf8").matchAll(
+      /^(?:im|ex)port (?!type\b)[^"]*"(\.[^"]+)"|import\("(\.[^"]+)"\)/gm,
+    ),
+  ].map(([, loaded, typed = ""]) => normalize(`${dirname(path)}/${loaded ?? typed}`));
+
+test("the road of one bill in docs/how-it-works.md is the true one, of at most 14 files", () => {
+  const road = namedAfter("## The road of one bill");
+  const beside = namedAfter("Beside the road, each for one question:");
+  const lines = road.flatMap((path) => readFileSync(path, "utf8").trimEnd().split("\n")).length;
+  console.info(`the road of one bill: ${road.length} files, ${lines} lines`);
+  expect(road).toHaveLength(14);
+  // It was 6,289 once, in 39 files.
+  expect(lines).toBeLessThanOrEqual(3_300);
+  const needed = new Set(road.flatMap(neededBy));
+  const isOfRoad = (path: string) => /^src\/core\/(?:sync|store|exchange)\//.test(path);
+  const others = [...needed].filter((path) => isOfRoad(path) && !road.includes(path));
+  expect(new Set(beside)).toEqual(new Set(others));
+  // The client is made by session.ts, beside the road.
+  const led = new Set([...needed, ...beside.flatMap(neededBy)]);
+  expect(road.slice(1).filter((path) => !led.has(path))).toEqual([]);
+});
