@@ -38,6 +38,13 @@ export async function renameAccount(
       for (const lease of [oldName, newName]) await checkLease(tx, lease);
       await refuseUnfit(tx, from, to);
       for (const table of namedTables) await renameRows(tx, table, { from, to });
+      await tx.execute(sql`
+        insert into ledgers as stored (account, product_type, first_name, renamed_at)
+        values (${to}, '', ${from}, transaction_timestamp())
+        on conflict (account, product_type) do update
+        set
+          first_name = coalesce(stored.first_name, excluded.first_name),
+          renamed_at = excluded.renamed_at`);
     };
     await inTransaction(db, rename, { statementMaxMs });
   });

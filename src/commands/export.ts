@@ -23,6 +23,7 @@ import { isUnified, walletOf } from "../core/contract/product-types.ts";
 import { inSnapshot, type Transaction } from "../core/postgres/connect.ts";
 import { msOf } from "../core/postgres/values.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
+import { readRenamed } from "../core/store/reference/renamings.ts";
 import type { Ledger } from "../core/words/ledger.ts";
 import { UsageError } from "../lib/errors.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../lib/time.ts";
@@ -107,11 +108,26 @@ export async function planExport(tx: Transaction, config: Config, options: Expor
     said: [
       ...(await readWarnings(tx, options, { roster, times, now })),
       ...endNote(ends.flatMap(({ to, isEnded }) => (isEnded ? [] : [to]))),
+      ...(changedSince === undefined ? [] : await renamedLines(tx, accounts, changedSince)),
       ...(changedSince === undefined
         ? []
         : [`to export what changes after this: --changed-since ${await nextChangedSince(tx)}`]),
     ],
   };
+}
+
+/** Bills of an account that was renamed come again: the importer has them under the earlier name. */
+async function renamedLines(
+  tx: Transaction,
+  accounts: readonly string[] | undefined,
+  since: EpochMs,
+): Promise<readonly string[]> {
+  const renamed = await readRenamed(tx, accounts, since);
+  return renamed.map(
+    ({ account, firstName }) =>
+      `account ${account} was renamed since then, and first was ${firstName}: all its bills are in the file; delete those ` +
+      "of its earlier name where you import it",
+  );
 }
 
 /** Says where an export ends if no end was asked for. @param through the end of each ledger. */
@@ -216,7 +232,9 @@ async function writeBills(
     }
   };
   const write = await formatOf(format).load();
+  const renamed = await readRenamed(tx, selection.accounts);
   const formatOptions = {
+    firstNames: new Map(renamed.map(({ account, firstName }) => [account, firstName])),
     ...{ zone: options.zone, openings, isForSpreadsheet: options.spreadsheet },
     ...(before === undefined || from === undefined ? {} : { startDay: dayIn(options.zone)(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),

@@ -63,7 +63,10 @@ async function mapTypeCommand(
     categoryByUser === null
       ? "as this program lists it"
       : `by you; this program lists it as ${listedCategory}`;
-  return done(`${mapped.code}: ${category}, ${by}`);
+  const next =
+    "the next export --changed-since has all its bills; Koinly keeps the rows that it has, so delete those of this type " +
+    "there before you import them again";
+  return done(`${mapped.code}: ${category}, ${by}`, next);
 }
 
 const help = `

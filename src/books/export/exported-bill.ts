@@ -64,6 +64,8 @@ export type FormatOptions = {
   readonly openings?: readonly Opening[];
   /** The first day of a journal that continues others: openings of earlier days are in those. */
   readonly startDay?: string;
+  /** Of accounts that were renamed: the name under which their bills were first stored. */
+  readonly firstNames?: ReadonlyMap<string, string>;
   /** CSV with a byte order mark, in which a spreadsheet rounds no id. */
   readonly isForSpreadsheet?: boolean;
 };

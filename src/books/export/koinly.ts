@@ -4,7 +4,7 @@ import { decimalOf, decimalText, magnitude } from "../../lib/decimal.ts";
 import { bookedMaxMs, isoTime } from "../../lib/time.ts";
 import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
 import { csvLines, harmless } from "./csv.ts";
-import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
+import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
 
 /** An exchange of one coin for another: the bill of each coin. */
 type Trade = { readonly sent: ExportedBill; readonly received: ExportedBill };
@@ -96,17 +96,20 @@ const header = [
  * Koinly's universal CSV. A bill has a row for the part of its amount that moved the wallet and another
  * one for its fee, since Koinly allows no fee in a deposit. Both sides of a unified account's trade are
  * one row: in two rows they would be a withdrawal and a deposit. A bill that moved nothing has no row.
+ * Koinly tells by a row's hash whether it has it already, so the hash rests on the account's first name.
  */
-export async function* toKoinly(pages: BillPages): Chunks {
+export async function* toKoinly(pages: BillPages, { firstNames }: FormatOptions = {}): Chunks {
   yield csvLines([header]);
+  const hashOf = hashesOf(firstNames);
   for await (const bills of wholeTrades(pages)) {
     const trades = tradesOf(bills);
     const bySent = new Map(trades.map((trade) => [trade.sent, trade]));
     const received = new Set(trades.map((trade) => trade.received));
     const rows = bills.flatMap((bill) => {
       const trade = bySent.get(bill);
-      const principal = received.has(bill) ? [] : amountRows(bill, trade?.received);
-      return [...principal, ...feeRows(bill)];
+      const hash = hashOf(bill);
+      const principal = received.has(bill) ? [] : amountRows(bill, hash, trade?.received);
+      return [...principal, ...feeRows(bill, hash)];
     });
     yield csvLines(rows);
   }
@@ -115,22 +118,26 @@ export async function* toKoinly(pages: BillPages): Chunks {
 type Row = readonly string[];
 
 // Two product types may have the same id, and Koinly takes equal hashes for one transaction.
-const hashOf = ({ account, productType, billId }: ExportedBill): string =>
-  `${account}/${productType}/${billId}`;
+const hashesOf =
+  (firstNames: ReadonlyMap<string, string> = new Map()) =>
+  ({ account, productType, billId }: ExportedBill): string =>
+    `${firstNames.get(account) ?? account}/${productType}/${billId}`;
 
-function amountRows(bill: ExportedBill, other: ExportedBill | undefined): readonly Row[] {
+function amountRows(
+  bill: ExportedBill,
+  hash: string,
+  other: ExportedBill | undefined,
+): readonly Row[] {
   const { category, walletAmount } = bill;
   if (other === undefined) {
-    return movement(bill, walletAmount, bookings[category].koinly, hashOf(bill));
+    return movement(bill, walletAmount, bookings[category].koinly, hash);
   }
-  return [
-    rowOf(bill, moved(bill, walletAmount), moved(other, other.walletAmount), "", hashOf(bill)),
-  ];
+  return [rowOf(bill, moved(bill, walletAmount), moved(other, other.walletAmount), "", hash)];
 }
 
-const feeRows = (bill: ExportedBill): readonly Row[] => {
+const feeRows = (bill: ExportedBill, hash: string): readonly Row[] => {
   const { koinly } = bill.category === "spot" ? bookings["fee-bills"] : feeBooking;
-  return movement(bill, bill.walletFee, koinly, `${hashOf(bill)}/fee`);
+  return movement(bill, bill.walletFee, koinly, `${hash}/fee`);
 };
 
 function movement(

@@ -6,6 +6,7 @@ import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { msOf, textArray, timeFrom } from "../../core/postgres/values.ts";
 import { readAccountStates } from "../../core/store/accounts/account-states.ts";
 import { billTextColumns, contentList } from "../../core/store/bill-rows.ts";
+import { readRemapped, readRenamed } from "../../core/store/reference/renamings.ts";
 import { chainOrder, joinOrder } from "../../core/views/chain-order.ts";
 import { joinRules, walletMoves, walletOf } from "../../core/views/wallet-moves.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
@@ -75,7 +76,8 @@ async function* readThrough(
   selection: BillSelection,
   account?: string,
 ): BillPages {
-  await withDatabaseErrors(() => tx.execute(declareCursor(selection, account)));
+  const changed = await withDatabaseErrors(() => readChanged(tx, selection));
+  await withDatabaseErrors(() => tx.execute(declareCursor(selection, changed, account)));
   const fetch = sql.raw(`fetch ${pageBills} from exported`);
   for (;;) {
     const { rows } = await withDatabaseErrors(() => tx.execute<Row>(fetch));
@@ -97,7 +99,11 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
 const moves = walletMoves("bills");
 
 /** @param account to which all selected bills belong. */
-const declareCursor = (selection: BillSelection, account: string | undefined): SQL => sql`
+const declareCursor = (
+  selection: BillSelection,
+  changed: Changed,
+  account: string | undefined,
+): SQL => sql`
   declare exported no scroll cursor for
   select
     bills.account,
@@ -110,7 +116,7 @@ const declareCursor = (selection: BillSelection, account: string | undefined): S
   from ${selection.asOf === undefined ? sql`bills` : storedAt(selection.asOf)}
   ${joinRules("bills", account)}
   ${joinOrder("bills", account)}
-  where ${isSelected(selection)}
+  where ${isSelected(selection, changed)}
   order by bills.account, ${walletOf("bills.product_type")}, ${chainOrder("bills")}`;
 
 function storedAt(time: EpochMs): SQL {
@@ -123,8 +129,23 @@ function storedAt(time: EpochMs): SQL {
   ) as bills`;
 }
 
+/** What changed bills whose content did not: their account's name, or the category of their type. */
+type Changed = { readonly accounts: readonly string[]; readonly types: readonly string[] };
+
+async function readChanged(
+  tx: Transaction,
+  { changedSince, accounts }: BillSelection,
+): Promise<Changed> {
+  if (changedSince === undefined) return { accounts: [], types: [] };
+  const renamed = await readRenamed(tx, accounts, changedSince);
+  return {
+    accounts: renamed.map(({ account }) => account),
+    types: await readRemapped(tx, changedSince),
+  };
+}
+
 /** The condition on rows of `bills`. */
-export function isSelected(selection: BillSelection): SQL {
+function isSelected(selection: BillSelection, changed: Changed): SQL {
   const { accounts, productTypes, from, to, ends = [], changedSince } = selection;
   const among = (column: SQL, values: readonly string[]) =>
     sql`${column} = any (${textArray(values)}::text[])`;
@@ -135,7 +156,20 @@ export function isSelected(selection: BillSelection): SQL {
     to === undefined ? undefined : sql`bills.c_time < ${isoTime(to)}::timestamptz`,
     changedSince === undefined
       ? undefined
-      : sql`bills.ingested_at >= ${isoTime(changedSince)}::timestamptz`,
+      : sql
+          .join(
+            [
+              sql`(bills.ingested_at >= ${isoTime(changedSince)}::timestamptz`,
+              ...(changed.accounts.length === 0
+                ? []
+                : [among(sql`bills.account`, changed.accounts)]),
+              ...(changed.types.length === 0
+                ? []
+                : [among(sql`bills.business_type`, changed.types)]),
+            ],
+            sql` or `,
+          )
+          .append(sql`)`),
     ends.length === 0 ? undefined : isInTime(ends),
   ].filter((condition) => condition !== undefined);
   return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);

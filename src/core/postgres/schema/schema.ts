@@ -158,6 +158,9 @@ export const ledgers = pgTable(
     balancesRefusedAt: time("balances_refused_at"),
     /** When the exchange last refused the records of withdrawals to its key; null where it does not. */
     withdrawalsRefusedAt: time("withdrawals_refused_at"),
+    /** The account's first name, and when it was last renamed; null where it never was. */
+    firstName: text("first_name"),
+    renamedAt: time("renamed_at"),
   },
   (t) => [
     primaryKey({ columns: [t.account, t.productType] }),
@@ -221,6 +224,8 @@ export const businessTypes = pgTable(
     listedCategory: text("listed_category").notNull().default("unclassified"),
     /** Set by the command types; survives every upgrade. */
     categoryByUser: text("category_by_user"),
+    /** When the category in effect last changed; null where it never did. */
+    changedAt: time("changed_at"),
   },
   (t) => [
     check("business_types_category_is_known", sql`${t.category} in ${categoryNames}`),

@@ -1,4 +1,4 @@
-import { eq, sql } from "drizzle-orm";
+import { eq, type SQL, sql } from "drizzle-orm";
 import { type Category, categoryOfGroup } from "../../contract/business-types.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { type Database, inTransaction, type Transaction } from "../../postgres/connect.ts";
@@ -36,7 +36,11 @@ export function mapType(
       const { listedCategory } = businessTypes;
       const [mapped] = await tx
         .update(businessTypes)
-        .set({ categoryByUser: category ?? null, category: category ?? listedCategory })
+        .set({
+          categoryByUser: category ?? null,
+          category: category ?? listedCategory,
+          changedAt: changedAt(category === undefined ? sql`${listedCategory}` : sql`${category}`),
+        })
         .where(eq(businessTypes.code, code))
         .returning();
       if (mapped !== undefined)
@@ -45,6 +49,13 @@ export function mapType(
     }),
   );
 }
+
+/** When a type's category changed, if it becomes this one. */
+const changedAt = (category: SQL): SQL => sql`
+    case
+      when business_types.category = ${category} then business_types.changed_at
+      else transaction_timestamp()
+    end`;
 
 const listed = sql`
     jsonb_to_recordset(${JSON.stringify(listedBusinessTypes)}::jsonb)
@@ -73,6 +84,7 @@ export async function seedBusinessTypes(db: Database): Promise<void> {
     set
       category = coalesce(business_types.category_by_user, excluded.listed_category),
       listed_category = excluded.listed_category,
+      changed_at = ${changedAt(sql`coalesce(business_types.category_by_user, excluded.listed_category)`)},
       meaning = excluded.meaning`);
 }
 

@@ -14,6 +14,7 @@ import { usualLimits } from "../../../check/health/select.ts";
 import type { ProductType } from "../../../core/contract/product-types.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
+import { readRenamed } from "../../../core/store/reference/renamings.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../../../lib/time.ts";
 import { html } from "../../../output/html.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
@@ -179,6 +180,7 @@ export async function exportFile(
   const openings = formatOf(format).isJournal
     ? await readOpenings(tx, [{ ...wallet, endedAt: undefined }], timesOf(selection))
     : [];
+  const renamed = await readRenamed(tx, [account]);
   const { ending, type } = downloadFormats[format];
   const words = [account, product, coin, from, "to", to, ...(await lackOf(tx, selection, now))];
   return {
@@ -186,6 +188,7 @@ export async function exportFile(
     type,
     chunks: write(readBills(tx, bills), {
       walletEnds,
+      firstNames: new Map(renamed.map((one) => [one.account, one.firstName])),
       openings: openings.filter((one) => one.coin === coin),
     }),
   };
