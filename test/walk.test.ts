@@ -487,7 +487,7 @@ describe("the questions of a window", () => {
       );
       for (const { billId } of rows) if (billId) served.add(billId);
       const endId = page.endId || undefined;
-      const doubt = questions.take({ rows, endId, servedFrom: from });
+      const doubt = questions.judge({ rows, endId, servedFrom: from });
       if (doubt !== undefined) doubts.push(doubt);
     }
     const missing = ledger.bills[productType].filter(({ billId }) => !served.has(billId));
@@ -511,7 +511,7 @@ describe("the questions of a window", () => {
   /** What a run knows after it was served a page of so many rows. */
   function pagesOf(rows: number): PageHabits {
     const habits = new PageHabits();
-    habits.look(rows);
+    habits.learnFrom(rows);
     return habits;
   }
 
@@ -664,8 +664,8 @@ describe("the questions of a window", () => {
       const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
       const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));
       const answer = { rows, endId: undefined, servedFrom: from };
-      expect(questions.take(answer)).toMatch(/no row of a full page has an id/);
-      expect(questions.take({ ...answer, rows: rows.slice(1) })).toBe(undefined);
+      expect(questions.judge(answer)).toMatch(/no row of a full page has an id/);
+      expect(questions.judge({ ...answer, rows: rows.slice(1) })).toBe(undefined);
     });
   });
 

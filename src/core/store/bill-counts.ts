@@ -168,7 +168,7 @@ async function daysWithRowsGone(tx: Transaction, account: string): Promise<reado
 }
 
 /** Adds new bills to each ledger's kept count, and notes when its bills changed. Where none did, no row is written. */
-export async function noteStored(
+export async function countStored(
   tx: Transaction,
   pages: readonly { readonly ledger: Ledger }[],
   counts: readonly Pick<PageCounts, "new" | "restated">[],

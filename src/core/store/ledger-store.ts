@@ -74,8 +74,8 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
     }
   };
   const check = (tx: Transaction) => checkLease(tx, lease);
-  const read = <T>(look: (db: Queryable) => Promise<T>): Promise<T> =>
-    unlessSilent(() => inTransactionAfter(db, look, (_, seen) => Promise.resolve(seen), limits));
+  const read = <T>(work: (db: Queryable) => Promise<T>): Promise<T> =>
+    unlessSilent(() => inTransactionAfter(db, work, (_, found) => Promise.resolve(found), limits));
   /** Runs work in a transaction that commits only while this run holds the account. */
   const write = <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
     const inTime = async (tx: Transaction): Promise<T> => {

@@ -9,7 +9,7 @@ import { bills } from "../postgres/schema/schema.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../postgres/values.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
-import { noteStored } from "./bill-counts.ts";
+import { countStored } from "./bill-counts.ts";
 import {
   type BillRow,
   contentList,
@@ -174,7 +174,7 @@ export async function writeBills(
     takeOutOfDays(tx, account, rewritten),
     upsert(tx, changes, now),
     putIntoDays(tx, account, written, rewritten),
-    noteStored(tx, pages, counts, now),
+    countStored(tx, pages, counts, now),
     insertMissingTypes(tx, missingTypes),
   ]);
 }

@@ -136,7 +136,7 @@ export class LedgerReader {
       const asking = { priority: 0, isAnswer: isAnswerToProbe };
       const few = () => ({ limit: probedRows });
       const page = await this.#ask(few, this.#deps.signal, asking);
-      this.pageHabits.look(page.rows.length);
+      this.pageHabits.learnFrom(page.rows.length);
       // Nothing of it is stored, so the rows' own texts are not looked at.
       const rows = { ...page, rowTexts: () => [] };
       const { bills, rejected } = readRows(billsApiOf(this.ledger.productType), rows);

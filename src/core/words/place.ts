@@ -30,7 +30,7 @@ export class ResumePlace {
     return this.#text !== undefined && !isAnew(this.#text);
   }
 
-  pass({ resumeBelow, number, isStoring }: Page): void {
+  moveTo({ resumeBelow, number, isStoring }: Page): void {
     if (resumeBelow !== undefined && resumeBelow !== this.#below) {
       this.#below = resumeBelow;
       this.#text = resumeBelow;

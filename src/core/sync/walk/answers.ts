@@ -67,7 +67,7 @@ export class IdOrder {
     return this.#isByTime;
   }
 
-  noteByTime(): void {
+  setByTime(): void {
     this.#isByTime = true;
   }
 
@@ -76,8 +76,8 @@ export class IdOrder {
     return this.#disorderMs;
   }
 
-  /** Takes note of rows of neighbouring pages. */
-  look(rows: readonly PlacedRow[]): void {
+  /** Learns from rows of neighbouring pages. */
+  learnFrom(rows: readonly PlacedRow[]): void {
     const places = rows
       .filter(({ billId }) => isNumber(billId))
       .map(({ billId, cTime }) => ({ id: BigInt(billId), cTime }))
@@ -109,7 +109,7 @@ export class PageHabits {
   #longest = 0;
 
   /** Notes how many rows a page held. */
-  look(rows: number): void {
+  learnFrom(rows: number): void {
     this.#longest = Math.max(this.#longest, rows);
   }
 

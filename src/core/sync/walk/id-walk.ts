@@ -99,11 +99,11 @@ export class IdWalk {
     return this.#resumeBelow;
   }
 
-  /** Takes the answer to the question. @returns why it cannot be true; the question then stays the same. */
-  take(answer: Answer): Doubt | undefined {
+  /** Judges the answer to the question. @returns why it cannot be true; the question then stays the same. */
+  judge(answer: Answer): Doubt | undefined {
     const { below, witnesses, spanMs } = this.#asked;
     const rows = leadingRows(answer.rows);
-    this.#noteEndId(answer.endId);
+    this.#keepEndId(answer.endId);
     const above = rows.filter(({ billId }) => billId && below && isAbove(billId, below));
     if (below && above[0]) {
       const isOlder = above.every(({ cTime }) => isBefore(cTime, below.cTime));
@@ -125,9 +125,9 @@ export class IdWalk {
     return undefined;
   }
 
-  /** Takes note of another question's answer. If it has or names lower ids, this walk has not ended. */
-  see({ rows, endId }: Pick<Answer, "rows" | "endId">): void {
-    this.#noteEndId(endId);
+  /** Learns from another question's answer. If it has or names lower ids, this walk has not ended. */
+  learnFrom({ rows, endId }: Pick<Answer, "rows" | "endId">): void {
+    this.#keepEndId(endId);
     const lower = rows.filter((row) => hasId(row) && this.#isLower(row));
     if (lower.length === 0) {
       if (this.#hasEnded) this.#finish();
@@ -149,7 +149,7 @@ export class IdWalk {
     this.#asked = (mayBeCut ? overlap : undefined) ?? askedBelow(this.#lowest);
   }
 
-  #noteEndId(endId: string | undefined): void {
+  #keepEndId(endId: string | undefined): void {
     // Only a bill's id can be compared with bills' ids.
     if (endId === undefined || !isNumber(endId)) return;
     this.#lowestEndId = lowestId([endId, this.#lowestEndId ?? endId]);

@@ -40,15 +40,15 @@ export class NewestCheck {
     this.#habits = habits;
   }
 
-  pass(): void {
+  end(): void {
     this.#isPassed = true;
   }
 
-  /** Takes note of a page. The first one with rows began without a cursor. */
-  see({ rows, limit }: Answer): void {
+  /** Learns from a page. The first one with rows began without a cursor. */
+  learnFrom({ rows, limit }: Answer): void {
     const placed = rows.filter(isPlaced);
     const first = this.#first;
-    if (first !== undefined && placed.some((row) => isBelow(row, first))) this.pass();
+    if (first !== undefined && placed.some((row) => isBelow(row, first))) this.end();
     for (const { cTime } of placed) this.#newest = epochMs(Math.max(cTime, this.#newest ?? cTime));
     const oldest = oldestRow(placed)?.cTime;
     const lowest = lowestId(placed.map(({ billId }) => billId));
@@ -65,14 +65,14 @@ export class NewestCheck {
     return { startTime, endTime, idLessThan: undefined, limit: pageSizeMax };
   }
 
-  /** Takes the answer to `question`. @returns why the first page cannot have begun with the newest bills. */
-  take({ rows, limit }: Answer): Doubt | undefined {
+  /** Judges the answer to `question`. @returns why the first page cannot have begun with the newest bills. */
+  judge({ rows, limit }: Answer): Doubt | undefined {
     const [newest = 0, endTime] = [this.#newest, this.#endTime];
     const isUnread = ({ cTime }: PlacedRow) => cTime > newest && cTime < endTime;
     this.#unread ??= rows.filter(isPlaced).find(isUnread);
     if (this.#unread) return `bill ${this.#unread.billId} is missing from the window's first page`;
     if (!this.#skipsNewest && this.#habits.mayBeCut(rows.length, limit)) this.#skipsNewest = true;
-    else this.pass();
+    else this.end();
     return undefined;
   }
 }

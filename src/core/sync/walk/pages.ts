@@ -170,11 +170,11 @@ export class Strays {
   #lowest: string | undefined;
 
   /**
-   * Takes a page.
+   * Judges a page.
    * @returns its rows of the time that was asked for, and in words what bills are now known to have been booked late.
    * @throws ExchangeError where nothing of the page is of the time that was asked for, and it was not met before.
    */
-  take(
+  judge(
     rows: readonly RowPlace[],
     asked: AskedTime,
   ): { readonly inside: readonly RowPlace[]; readonly late: string | undefined } {

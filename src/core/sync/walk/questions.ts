@@ -86,42 +86,42 @@ export class WindowQuestions {
   }
 
   /**
-   * Takes the answer to `next`.
+   * Judges the answer to `next`.
    * @returns why the answer, or an earlier one, cannot be true. The question is then asked again.
    */
-  take(page: Omit<Answer, "limit">): Doubt | undefined {
+  judge(page: Omit<Answer, "limit">): Doubt | undefined {
     const question = this.next;
     if (question === undefined) return undefined;
     const { order, habits } = this.#options;
     // An id that only repeats the question's leads nowhere.
     const endId = page.endId === question.idLessThan ? undefined : page.endId;
     const answer = { ...page, endId, limit: question.limit };
-    if (question.startTime !== undefined) return this.#newestCheck.take(answer);
+    if (question.startTime !== undefined) return this.#newestCheck.judge(answer);
     const placed = answer.rows.filter(isPlaced);
-    habits.look(answer.rows.length);
-    order.look([...this.#lastPage, ...placed]);
+    habits.learnFrom(answer.rows.length);
+    order.learnFrom([...this.#lastPage, ...placed]);
     if (placed.length > 0) this.#lastPage = placed;
     this.#known = oldestRow(this.#known ? [...placed, this.#known] : placed);
-    if (!this.#isResumed) this.#newestCheck.see(answer);
-    const doubt = this.#hasEndedById ? this.#takeByTime(answer) : this.#takeById(answer);
+    if (!this.#isResumed) this.#newestCheck.learnFrom(answer);
+    const doubt = this.#hasEndedById ? this.#judgeByTime(answer) : this.#judgeById(answer);
     this.#isByTime = order.isByTime;
     this.#turnToTimes();
     return doubt;
   }
 
-  #takeByTime(answer: Answer): Doubt | undefined {
-    const doubt = this.#byTime?.take(answer);
-    if (doubt === undefined) this.#byId.see(answer);
+  #judgeByTime(answer: Answer): Doubt | undefined {
+    const doubt = this.#byTime?.judge(answer);
+    if (doubt === undefined) this.#byId.learnFrom(answer);
     return doubt;
   }
 
-  #takeById(answer: Answer): Doubt | undefined {
+  #judgeById(answer: Answer): Doubt | undefined {
     if (this.#byId.idLessThan === undefined) this.#newestPage = answer.rows.filter(isPlaced);
-    const doubt = this.#byId.take(answer);
+    const doubt = this.#byId.judge(answer);
     if (doubt !== undefined && !this.#isResumed) return doubt;
-    if (this.#byId.isByTime) this.#options.order.noteByTime();
+    if (this.#byId.isByTime) this.#options.order.setByTime();
     // If this walk went on to older bills, the end that the other one began to check was none.
-    const hasOlder = this.#byTime?.see(answer.rows.filter(isPlaced));
+    const hasOlder = this.#byTime?.learnFrom(answer.rows.filter(isPlaced));
     if (hasOlder && this.#byTime?.isOrdered) this.#byTime = undefined;
     // There is a bill below a stored cursor. The walk begins again if none is served, or if the answer
     // cannot be judged because the cursor's time is not known, or if the answer may have nothing but what the
@@ -129,7 +129,7 @@ export class WindowQuestions {
     const hasOnlyOverlap = answer.rows.length <= overlapRowsMax;
     const isAnew = doubt !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
     if (this.#isResumed && isAnew) this.#byId = new IdWalk(this.#options.habits);
-    else if (this.#isResumed) this.#newestCheck.pass();
+    else if (this.#isResumed) this.#newestCheck.end();
     this.#isResumed = false;
     return undefined;
   }

@@ -104,8 +104,8 @@ export class TimeWalk {
     return this.#hasEnded;
   }
 
-  /** Takes note of rows from another question. @returns whether one is older than the walk has come. */
-  see(rows: readonly PlacedRow[]): boolean {
+  /** Learns from rows from another question. @returns whether one is older than the walk has come. */
+  learnFrom(rows: readonly PlacedRow[]): boolean {
     const hasOlder = rows.some((row) => this.#isOlder(row));
     this.#known = oldestRow(this.#known ? [...rows, this.#known] : rows);
     if (hasOlder) this.#hasEnded = false;
@@ -113,9 +113,9 @@ export class TimeWalk {
   }
 
   /** @returns why the answer cannot be true; the question is then asked again. */
-  take(answer: Answer): Doubt | undefined {
+  judge(answer: Answer): Doubt | undefined {
     const placed = answer.rows.filter(isPlaced);
-    this.see(placed);
+    this.learnFrom(placed);
     switch (this.#step.kind) {
       case "down":
         return this.#takeDown(placed, answer, this.#step);
@@ -124,7 +124,7 @@ export class TimeWalk {
       case "past":
         return this.#isEmptyOnce(answer) ? undefined : this.#takePast(placed, answer, this.#step);
       case "by id":
-        return this.#takeById(answer);
+        return this.#judgeById(answer);
       default:
         return this.#step satisfies never;
     }
@@ -227,7 +227,7 @@ export class TimeWalk {
     return this.#isByBooking ? undefined : doubt;
   }
 
-  #takeById(answer: Answer): Doubt | undefined {
+  #judgeById(answer: Answer): Doubt | undefined {
     const doubt = unservedWitness(this.#witnesses, answer);
     this.#isFoundById = doubt === undefined;
     if (doubt !== undefined) this.#step = { kind: "down", endMs: 1, isSecond: true };

@@ -171,7 +171,7 @@ class WindowWalk {
   }
 
   #takeAnswer(answer: Omit<Answer, "limit">): Doubt | undefined {
-    const doubt = this.#questions.take(answer);
+    const doubt = this.#questions.judge(answer);
     return doubt && `an answer of the exchange contradicts another: ${doubt}`;
   }
 
@@ -181,7 +181,7 @@ class WindowWalk {
     const { request } = page;
     const places = placesOf(this.#api, read);
     if (request === undefined) return { ...page, read, inside: places };
-    const { inside, late } = this.#strays.take(places, request);
+    const { inside, late } = this.#strays.judge(places, request);
     if (late !== undefined) this.#deps.onDoubt?.(late);
     return { ...page, read, inside };
   }
@@ -192,7 +192,7 @@ class WindowWalk {
     const isStoring = bills.length + rejected.length > 0;
     const isAnew = this.#hasFailed || this.#strays.areDoubtful;
     const resumeBelow = isAnew ? undefined : this.#questions.resumeBelow;
-    this.#place.pass({ resumeBelow, number, isStoring });
+    this.#place.moveTo({ resumeBelow, number, isStoring });
     const changesNothing = !isStoring && end === undefined && this.#place.text === after;
     if (changesNothing) return;
     const next = end === undefined ? { cursor: this.#place.text } : { end };
