@@ -7,9 +7,8 @@ import type { Settings } from "./accounts/settings.ts";
 import type { ExportedBill } from "./books/export/exported-bill.ts";
 import { readBills } from "./books/export/read-bills.ts";
 import { readStatus, type Status } from "./check/health/ledger-status.ts";
-import type { Reconciliation } from "./check/reconcile/reconcile.ts";
+import { type Reconciliation, reconcile as reconcileLedgers } from "./check/reconcile/reconcile.ts";
 import { type CommandDatabase, openCommandDatabase } from "./commands/open.ts";
-import { check } from "./commands/reconcile.ts";
 import { isOfAccounts, runSync, type Target, targetsOf } from "./commands/sync.ts";
 import type { SyncResult } from "./commands/sync-result.ts";
 import type { Verification } from "./commands/verify.ts";
@@ -135,7 +134,7 @@ export async function openLedgers(
     verify: (options) => verify(at, options),
     reconcile: async ({ full = false, ...which } = {}) => {
       await ledgersOf(at, which);
-      return check(database.db, selectionOf(which), full);
+      return reconcileLedgers(database.db, selectionOf(which), { isFull: full });
     },
     bills: (options = {}) => bills(at, options),
     [Symbol.asyncDispose]: () => resources.disposeAsync(),

@@ -11,32 +11,32 @@ import { readFindings } from "../check/health/findings.ts";
 import type { Kind } from "../check/health/kinds.ts";
 import { usualLimits } from "../check/health/select.ts";
 import { verdictOf } from "../check/health/verdict.ts";
-import { type BrokenSpan, countAccepted, readBrokenSpans } from "../check/reconcile/breaks.ts";
+import { type BrokenSpan, countAccepted } from "../check/reconcile/breaks.ts";
 import {
   type ChainSummary,
   type Reconciliation,
   type RuleSummary,
-  reconcile,
   statementMaxMs,
   type UnexplainedSum,
 } from "../check/reconcile/reconcile.ts";
-import { noteUnrepaired } from "../check/reconcile/record-breaks.ts";
 import { movesText } from "../check/reconcile/rules.ts";
+import { repairedIn } from "../check/verify/verify.ts";
+import { openExchangeAccess } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import type { DifferingDay } from "../core/store/differing-days.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
+import { Leases } from "../core/store/lease.ts";
 import { expectedRule } from "../core/views/wallet-moves.ts";
-import { horizonAt } from "../core/words/plan.ts";
 import { printableLine } from "../lib/printable.ts";
-import { epochMs, isoTime } from "../lib/time.ts";
-import { formatCount, formatCounted, ledgerName } from "../output/output-format.ts";
+import { formatCount, formatCounted } from "../output/output-format.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { breaksTable, isFault } from "./breaks.ts";
+import { checkAndHeal, healAccount, healedLines, unreadableLines } from "./heal.ts";
 import { type Io, note } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { openFilled } from "./stored.ts";
-import { compareAccounts, leftLines, recountText, remarksOf, repairedOf } from "./verify.ts";
+import { recountText } from "./verify.ts";
 
 type ReconcileOptions = {
   /** Checks all bills again, not only changed ones. */
@@ -56,16 +56,21 @@ export async function reconcileCommand(
   const selection = selectionOf(options);
   await readRoster(db, config, selection);
   const notice = (message: string) => note(io, message);
-  const repairSpans = (spans: readonly BrokenSpan[]) => repair(config, io, db, spans);
+  let healed = 0;
+  const heal = async (spans: readonly BrokenSpan[]) => {
+    healed = await repair(config, io, db, spans);
+    return healed > 0;
+  };
   const run = async () => {
-    const repairs = options.repair ? repairSpans : undefined;
-    const checked = await check(db, selection, options.full, repairs);
+    const repairs = options.repair ? heal : undefined;
+    const checking = { isFull: options.full, isDue: false };
+    const checked = await checkAndHeal(db, selection, checking, repairs);
     const { isFull, chains, breaks } = checked;
     const accepted = await countAccepted(db, selection);
     const errors = io.signal.aborted ? [io.signal.reason] : [];
     // Whether all bills of all accounts were checked.
     const isOfAll = isFull && !selection.accounts && !selection.productTypes;
-    const counts = { isFull, isOfAll, chains: chains.length, breaks: breaks.length };
+    const counts = { isFull, isOfAll, chains: chains.length, breaks: breaks.length, healed };
     const facts = { errors, isIncomplete: breaks.some(isFault), didWork: true };
     return { ...checked, ...facts, accepted, counts };
   };
@@ -88,24 +93,6 @@ async function commandsThatClose(
   const limits = { ...usualLimits, maxAgeMs: 0 };
   const findings = await readFindings(db, { ...selection, roster, now, limits });
   return verdictOf(findings.filter(({ kind }) => kindsOfBreaks.has(kind))).next;
-}
-
-/** @param repairSpans reads broken spans again and writes what differs; undefined if nothing is repaired. */
-export async function check(
-  db: Database,
-  selection: Selection,
-  isFull: boolean,
-  repairSpans?: (spans: readonly BrokenSpan[]) => Promise<void>,
-): Promise<Reconciliation> {
-  const first = await reconcile(db, selection, { isFull });
-  const isRepaired = repairSpans !== undefined && first.breaks.length > 0;
-  if (isRepaired) await repairSpans(await readBrokenSpans(db, selection));
-  const last = isRepaired ? await reconcile(db, selection, { isFull }) : first;
-  return {
-    ...last,
-    recounted: [...first.recounted, ...(isRepaired ? last.recounted : [])],
-    wrongDays: [...first.wrongDays, ...(isRepaired ? last.wrongDays : [])],
-  };
 }
 
 const wrongDayText = ({ account, wallet, coin, day }: DifferingDay): string =>
@@ -182,45 +169,25 @@ export function resultOfReconcile(
   };
 }
 
-/** Reads the spans again, and writes what differs. Says on standard error what it wrote. */
+/** Reads broken time again, and stores what differs. @returns how many bills were stored. */
 async function repair(
   config: Config,
   io: Io,
   db: Database,
   spans: readonly BrokenSpan[],
-): Promise<void> {
-  const now = await readExchangeTime(db);
-  const horizon = horizonAt(now);
-  const { selected } = await accountsToRead(db, config, everyLedger);
+): Promise<number> {
   const notice = (message: string) => note(io, message);
-  for (const brokenSpan of spans) {
-    const { account, productType, from, to } = brokenSpan;
-    const what = `${ledgerName({ account, productType })} ${isoTime(from)} to ${isoTime(to)}`;
-    const isConfigured = selected.some(
-      ({ name, productTypes }) => name === account && productTypes.includes(productType),
-    );
-    const obstacle =
-      (to <= horizon && "is older than the exchange's 90 days") ||
-      (from >= now && "is later than the exchange's clock") ||
-      (!isConfigured && "is not configured");
-    if (obstacle) {
-      notice(`${what} ${obstacle}: it cannot be read again`);
-      continue;
-    }
-    const span = { from, to: epochMs(Math.min(to, now)) };
-    const selection = { accounts: [account], productTypes: [productType] };
-    const again = { notice, signal: io.signal, span, selection, repair: true, counts: false };
-    const result = await compareAccounts(config, db, again);
-    const repaired = repairedOf(result);
-    const remarks = remarksOf(result);
-    if (repaired === 0 && remarks.length === 0)
-      await noteUnrepaired(db, { ...brokenSpan, ...span });
-    const end = [
-      ...(repaired > 0 ? [`${formatCounted(repaired, "bill")} repaired`] : []),
-      ...leftLines(result),
-    ];
-    notice([`${what}: ${end.join("; ") || "nothing to repair"}`, ...remarks].join("; "));
+  const { selected } = await accountsToRead(db, config, everyLedger);
+  await using access = openExchangeAccess();
+  const deps = { config, db, access, leases: new Leases(db), notice, signal: io.signal };
+  for (const line of await unreadableLines(db, selected, spans)) notice(line);
+  let stored = 0;
+  for (const account of selected) {
+    const healed = await healAccount(deps, account, spans);
+    stored += repairedIn(healed.ledgers);
+    for (const line of healedLines(healed)) notice(line);
   }
+  return stored;
 }
 
 export const define: Define = (command, { io, config, runs }) => {
@@ -228,6 +195,6 @@ export const define: Define = (command, { io, config, runs }) => {
     reconcileCommand(config({ credentials: words.repair }), io, words);
   reporting(command)
     .option("--full", "check and count all bills again, not only what changed", false)
-    .option("--repair", "read the time around each break again, and write what differs", false)
+    .option("--repair", "read the weeks around each break again, and write what differs", false)
     .action(runs(reconcile));
 };

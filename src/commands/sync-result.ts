@@ -1,5 +1,6 @@
 import type { RejectedCount } from "../check/health/ledgers.ts";
 import type { Break } from "../check/reconcile/breaks.ts";
+import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
 import { taxRowsMax } from "../core/contract/tax-records.ts";
 import type { Outcome } from "../core/postgres/run-log.ts";
 import type { LedgerReport } from "../core/sync/ledger-run.ts";
@@ -16,6 +17,7 @@ import {
   formatCounted,
   formatDuration,
   formatInterval,
+  formatLength,
   jsonInterval,
   jsonTime,
   jsonTimeOrNull,
@@ -42,6 +44,8 @@ type AccountsChecked = {
   readonly open: number;
   /** The breaks that were not open before. */
   readonly opened: readonly Break[];
+  /** The ledgers of which something was read again and stored. */
+  readonly healed: readonly LedgerVerification[];
 };
 
 export type NamedList = ListReport & { readonly name: string };
@@ -139,8 +143,24 @@ function tablesOf(run: SyncRun): readonly Table[] {
     table("lists", listColumns, lists, lists.filter(isNews)),
     table("loanToValue", loanColumns, loans, loans.filter(isNewLoan)),
     table("recovery", recoveryColumns, recovery, recovery.filter(isRecovery)),
+    table("healed", healedColumns, healedOf(run), []),
   ];
 }
+
+const healedOf = ({ reconciled }: SyncRun): readonly LedgerVerification[] =>
+  reconciled !== undefined && "healed" in reconciled ? reconciled.healed : [];
+
+/** What was read again and stored of a ledger. */
+export const healedText = (ledger: LedgerVerification): string =>
+  `healed: ${formatCounted(repairedIn([ledger]), "bill")} of ${ledgerName(ledger.ledger)}, ${formatLength(ledger.span)} read again`;
+
+const healedColumns: Columns<LedgerVerification> = {
+  account: { kind: "value", of: ({ ledger }) => ledger.account },
+  productType: { kind: "value", of: ({ ledger }) => ledger.productType },
+  bills: { kind: "value", of: (ledger) => repairedIn([ledger]) },
+  readAgain: { kind: "value", of: ({ span }) => span.map(jsonInterval) },
+  requests: { kind: "value", of: ({ requests }) => requests },
+};
 
 /** What the run log keeps of a run. */
 export const countsOf = (run: SyncRun): object => asJson({ data: {}, parts: tablesOf(run) });
@@ -173,6 +193,7 @@ export function resultOfSync(result: SyncResult): Result {
       ]),
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
       ...notSynced,
+      ...healedOf(result).map(healedText),
       ...breaksParts(checked),
       `${endText(result)}${shareText(accounts, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],

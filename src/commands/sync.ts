@@ -3,8 +3,8 @@ import type { Config } from "../accounts/config.ts";
 import { readableTypes, type Selection, selectedAccounts } from "../accounts/roster.ts";
 import { accountsToRead } from "../accounts/to-read.ts";
 import { countRejected } from "../check/health/ledgers.ts";
-import { type Break, readBreaks } from "../check/reconcile/breaks.ts";
-import { reconcileAccount } from "../check/reconcile/reconcile.ts";
+import { type Break, type BrokenSpan, readBreaks } from "../check/reconcile/breaks.ts";
+import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
 import { pageSizeMax } from "../core/contract/account-bills.ts";
 import {
   type ContractProductType,
@@ -50,6 +50,7 @@ import {
   ledgerName,
 } from "../output/output-format.ts";
 import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
+import { checkAndHeal, healAccount } from "./heal.ts";
 import { type Io, note, type Wings } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";
 import { type CommandDatabase, openCommandDatabase } from "./open.ts";
@@ -65,6 +66,7 @@ import {
   type SyncRun,
   syncResult,
 } from "./sync-result.ts";
+import { remarksOf } from "./verify.ts";
 
 /** The parts of a sync, as `--only` names them. */
 export const targetNames = ["bills", "ltv", "spot-pairs", "contracts"] as const;
@@ -215,9 +217,10 @@ async function sync(
     answered.length === 0
       ? []
       : await countRejected(db, answered).catch((error: unknown) => ({ error }));
+  const whole = namesOf((error) => error === undefined);
   const reconciled = await checkAccounts(
     deps,
-    namesOf((error) => error === undefined),
+    accounts.filter(({ name }) => whole.includes(name)),
   );
   const elapsedMs = performance.now() - startedAt;
   const result = syncResult({
@@ -228,28 +231,39 @@ async function sync(
 }
 
 /**
- * Checks what changed in these accounts, one after the other, as `reconcile` does. A sync that was stopped leaves it
- * to the next one.
+ * Checks what changed in these accounts, one after the other, as `reconcile --repair` does: what does not add up is read
+ * again, once. A sync that was stopped leaves it to the next one.
  */
 async function checkAccounts(
-  deps: Pick<SyncDeps, "db" | "reconcile" | "signal"> & {
-    readonly reporter: Pick<Reporter, "warn" | "step">;
-  },
-  accounts: readonly string[],
+  deps: SyncDeps,
+  accounts: readonly Account[],
 ): Promise<SyncRun["reconciled"]> {
   const { db, reconcile: isChecked, signal, reporter } = deps;
   if (!isChecked || signal.aborted || accounts.length === 0) return undefined;
   const opened: Break[] = [];
-  const counts = { isFull: false, chains: 0, breaks: 0 };
+  const healed: LedgerVerification[] = [];
+  const counts = { isFull: false, chains: 0, breaks: 0, healed: 0 };
+  const heal = async (account: Account, spans: readonly BrokenSpan[]) => {
+    const { notice } = reporter;
+    const verification = await healAccount({ ...deps, notice }, account, spans);
+    for (const line of remarksOf({ accounts: [verification] })) notice(`not read again: ${line}`);
+    const stored = verification.ledgers.filter((ledger) => repairedIn([ledger]) > 0);
+    healed.push(...stored);
+    counts.healed += repairedIn(stored);
+    return stored.length > 0;
+  };
   try {
     await loggedRun({ db, notice: reporter.warn }, "reconcile", async () => {
       reporter.step("checked", { planned: accounts.length });
       await analyzeGrown(db);
       for (const account of accounts) {
         signal.throwIfAborted();
-        const before = await readBreaks(db, { accounts: [account], productTypes: undefined });
+        const among = { accounts: [account.name], productTypes: undefined };
+        const before = await readBreaks(db, among);
         const idsBefore = new Set(before.map(({ breakId }) => breakId));
-        const { breaks, chains } = await reconcileAccount(db, account, { isFull: false });
+        const checking = { isFull: false, isDue: true };
+        const healing = (spans: readonly BrokenSpan[]) => heal(account, spans);
+        const { breaks, chains } = await checkAndHeal(db, among, checking, healing);
         opened.push(...breaks.filter(({ breakId }) => !idsBefore.has(breakId)));
         counts.breaks += breaks.length;
         counts.chains += chains.length;
@@ -257,7 +271,7 @@ async function checkAccounts(
       }
       return { counts, errors: [], isIncomplete: counts.breaks > 0, didWork: true };
     });
-    return { open: counts.breaks, opened };
+    return { open: counts.breaks, opened, healed };
   } catch (error) {
     return { error };
   }

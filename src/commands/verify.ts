@@ -4,8 +4,10 @@ import type { Selection } from "../accounts/roster.ts";
 import { accountsToRead } from "../accounts/to-read.ts";
 import {
   type Difference,
+  isRepaired,
   type LedgerVerification,
   ledgerVerifiers,
+  repairedIn,
   type VerifyDeps,
   verifyBills,
 } from "../check/verify/verify.ts";
@@ -20,6 +22,7 @@ import { Leases } from "../core/store/lease.ts";
 import { migrate } from "../core/store/migrate.ts";
 import { openVerifyStore } from "../core/store/verify-store.ts";
 import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mode.ts";
+import type { LedgerReader } from "../core/sync/ledger-reader.ts";
 import { type AccountMode, modeOf } from "../core/words/account-state.ts";
 import type { Interval } from "../core/words/intervals.ts";
 import { horizonAt } from "../core/words/plan.ts";
@@ -97,7 +100,7 @@ export async function runVerification(
 ): Promise<Verification & RunExit> {
   await migrate(url.reveal());
   return loggedRun({ db, notice: deps.notice }, "verify", async () => {
-    const verification = await compareAccounts(config, db, { ...deps, counts: true });
+    const verification = await compareAccounts(config, db, deps);
     return { ...verification, counts: { ledgers: ledgersTable(verification).json } };
   });
 }
@@ -110,18 +113,31 @@ export function readSpan({ from: start, to: end }: Pick<VerifyFlags, "from" | "t
 }
 
 /** Reads a span of the configured accounts again, and compares it with what is stored. */
-export async function compareAccounts(
+async function compareAccounts(
   config: Config,
   db: Database,
-  deps: SpanDeps & Pick<AccountDeps, "counts">,
+  deps: SpanDeps,
 ): Promise<Verification> {
-  const { span, selection } = deps;
+  const { span, selection, repair } = deps;
   const { selected } = await accountsToRead(db, config, selection);
   const names = selected.map(({ name }) => name);
   if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
   const accountDeps = { ...deps, db, leases: new Leases(db), config, access };
-  const read = await readSideBySide(selected, (account) => verifyAccount(accountDeps, account));
+  const verifying = (comparing: ComparingDeps) => ({ ...comparing, span, repair });
+  const read = await readSideBySide(selected, async (account) => {
+    const { name } = account;
+    const verification = await compareAccount(accountDeps, account, {
+      isWriting: repair,
+      ledgersOf: (comparing) => ledgerVerifiers(verifying(comparing), name),
+      read: verifyBills,
+    });
+    if (verification.error !== undefined) return verification;
+    return recount(db, name).then(
+      (recounted) => ({ ...verification, recounted }),
+      (error: unknown) => ({ ...verification, error: firstThrown(error) }),
+    );
+  });
   return verificationOf(span, read);
 }
 
@@ -141,18 +157,39 @@ function refuseUnserved({ to }: Interval, now: EpochMs): void {
     );
 }
 
-type AccountDeps = SpanDeps & {
+/** What reading accounts again needs of a process. */
+export type CompareDeps = {
+  readonly signal: AbortSignal;
+  readonly notice: (message: string) => void;
   readonly db: Database;
-  /** Whether to count the bills of the ledgers that were read. */
-  readonly counts: boolean;
-  readonly config: Config;
+  readonly config: Pick<Config, "baseUrl">;
   readonly access: ExchangeAccess;
   readonly leases: Leases;
 };
 
-/** Never throws: the report contains the error that stopped it. */
-async function verifyAccount(deps: AccountDeps, configured: Account): Promise<AccountVerification> {
-  const { config, signal, notice, db, access, span, repair } = deps;
+/** What reading a ledger again needs, while its account is held. */
+export type ComparingDeps = Omit<VerifyDeps, "span" | "repair">;
+
+type Comparing<OneLedger extends LedgerReader> = {
+  /** Whether it writes what differs. */
+  readonly isWriting: boolean;
+  readonly ledgersOf: (deps: ComparingDeps) => (productType: ProductType) => OneLedger;
+  readonly read: (
+    deps: ComparingDeps,
+    ledgers: readonly OneLedger[],
+  ) => Promise<readonly LedgerVerification[]>;
+};
+
+/**
+ * Holds an account, asks whose key it is, and reads ledgers of it again. Never throws: the report contains the error that
+ * stopped it.
+ */
+export async function compareAccount<OneLedger extends LedgerReader>(
+  deps: CompareDeps,
+  configured: Account,
+  { isWriting, ledgersOf, read }: Comparing<OneLedger>,
+): Promise<AccountVerification> {
+  const { config, signal, notice, db, access } = deps;
   const { name } = configured;
   let ledgers: readonly LedgerVerification[] = [];
   try {
@@ -162,9 +199,9 @@ async function verifyAccount(deps: AccountDeps, configured: Account): Promise<Ac
     const { client, exchangeNow } = exchange;
     const { assertHeld } = opened;
     const asking = { client, assertHeld, signal, onFailure: noticeFailure(notice, name) };
-    const verifying: VerifyDeps = {
+    const comparing: ComparingDeps = {
       ...asking,
-      ...{ exchangeNow, span, repair, sleep: access.clock.sleep },
+      ...{ exchangeNow, sleep: access.clock.sleep },
       store: openVerifyStore(db, opened),
       onProgress(progress) {
         if (progress.event === "request" && progress.failure !== undefined)
@@ -172,7 +209,7 @@ async function verifyAccount(deps: AccountDeps, configured: Account): Promise<Ac
       },
     };
     const state = (await readAccountStates(db, name)).of(name);
-    const meeting = await identifyAccount(asking, account, state, ledgerVerifiers(verifying, name));
+    const meeting = await identifyAccount(asking, account, state, ledgersOf(comparing));
     if (meeting.ledgers.length === 0) assertSomethingToRead(account, meeting.mode);
     const unserved = notCompared(state.stored, account, meeting.mode);
     if (unserved !== undefined) notice(unserved);
@@ -182,10 +219,9 @@ async function verifyAccount(deps: AccountDeps, configured: Account): Promise<Ac
       refused.every(({ productType }) => productType !== ledger.productType),
     );
     const answer = { ...meeting, productTypes: wanted.map(({ ledger }) => ledger.productType) };
-    await (repair ? opened.takeKey(answer) : opened.checkKey(answer));
-    ledgers = await verifyBills(verifying, wanted);
-    const recounted = deps.counts ? await recount(db, name) : [];
-    return { account: name, ledgers, recounted, error: undefined };
+    await (isWriting ? opened.takeKey(answer) : opened.checkKey(answer));
+    ledgers = await read(comparing, wanted);
+    return { account: name, ledgers, recounted: [], error: undefined };
   } catch (error) {
     return { account: name, ledgers, recounted: [], error: firstThrown(error) };
   }
@@ -205,7 +241,7 @@ function notCompared(
   );
 }
 
-type AccountVerification = {
+export type AccountVerification = {
   readonly account: string;
   readonly ledgers: readonly LedgerVerification[];
   /** The ledgers whose stored number of bills was wrong. */
@@ -221,9 +257,6 @@ export type Verification = RunFacts & {
 };
 
 export const differenceKinds = ["missing", "changed", "unserved", "rejected"] as const;
-
-const isRepaired = (difference: Difference): boolean =>
-  "isRepaired" in difference && difference.isRepaired;
 
 const isAccepted = (difference: Difference): boolean =>
   difference.kind === "rejected" && difference.isAccepted;
@@ -241,10 +274,6 @@ const remainingOf = (verification: Reports): number =>
   differencesOf(verification).filter(
     (difference) => !isRepaired(difference) && !isAccepted(difference),
   ).length;
-
-/** How many bills were written. */
-export const repairedOf = (verification: Reports): number =>
-  differencesOf(verification).filter(isRepaired).length;
 
 function verificationOf(span: Interval, accounts: readonly AccountVerification[]): Verification {
   const ledgers = ledgersOf({ accounts });
@@ -352,7 +381,7 @@ function whatOf(difference: Difference): string {
 }
 
 /** What a repair leaves: it deletes nothing, and no row that breaks the contract can be stored. */
-export const leftLines = (verification: Verification): readonly string[] =>
+export const leftLines = (verification: Reports): readonly string[] =>
   (["unserved", "rejected"] as const).flatMap((kind) => {
     const bills = differencesOf(verification).filter(
       (difference) => difference.kind === kind && !isAccepted(difference),
@@ -366,7 +395,7 @@ export const leftLines = (verification: Verification): readonly string[] =>
   });
 
 /** What could not be read, and why. */
-export const remarksOf = ({ accounts }: Verification): readonly string[] =>
+export const remarksOf = ({ accounts }: Reports): readonly string[] =>
   accounts.flatMap(({ account, error, ledgers }) => [
     ...(error === undefined ? [] : [`${account}: ${messageOf(error)}`]),
     ...unreadLines(ledgers),
@@ -390,7 +419,7 @@ function cutAt({ span, accounts }: Verification): EpochMs | undefined {
 
 function lastLine(verification: Verification): string {
   const { span } = verification;
-  const repaired = repairedOf(verification);
+  const repaired = repairedIn(ledgersOf(verification));
   const remaining = remainingOf(verification);
   const servedFrom = cutAt(verification);
   const cut =

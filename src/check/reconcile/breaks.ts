@@ -6,6 +6,7 @@ import {
   getTableColumns,
   inArray,
   isNotNull,
+  or,
   type SQL,
   sql,
 } from "drizzle-orm";
@@ -183,24 +184,43 @@ export type BrokenSpan = {
 };
 
 /**
- * The spans of time around the open breaks of balances: from the last good bill to the first bad one, both
- * included. Overlapping spans are merged. The missing bill may belong to any product type of the wallet.
+ * The spans of time around the open breaks of balances: from the last good bill to the first bad one, or to the balance that
+ * the exchange told, both included. Overlapping spans are merged. The missing bill may belong to any product type of the
+ * wallet.
+ * @param isDue whether to leave out what was read again in vain within a day.
  */
-export function readBrokenSpans(db: Queryable, scope: Among): Promise<readonly BrokenSpan[]> {
-  const { account, ledger, happenedAt, state, firstBadBill } = ledgerBreaks;
+export function readBrokenSpans(
+  db: Queryable,
+  scope: Among,
+  { isDue = false }: { readonly isDue?: boolean } = {},
+): Promise<readonly BrokenSpan[]> {
+  const { account, ledger, kind, happenedAt, state, firstBadBill, repairFailedAt } = ledgerBreaks;
+  const isInVain = sql`${repairFailedAt} > statement_timestamp() - interval '1 day'`;
   return withDatabaseErrors(async () => {
     const rows = await db
-      .select({ account, wallet: ledger, happenedAt, goodAt: bills.cTime })
+      .select({
+        ...{ account, wallet: ledger, happenedAt },
+        goodAt: sql<Date | null>`(
+          select c_time
+          from bills
+          where bills.account = ledger_breaks.account
+            and bills.product_type = coalesce(last_good_product_type, ledger)
+            and case when kind = 'balance-now'
+              then bills.coin = ledger_breaks.coin and c_time <= happened_at
+              else bill_id = last_good_bill end
+          order by c_time desc
+          limit 1
+        )`.mapWith(bills.cTime),
+      })
       .from(ledgerBreaks)
-      .leftJoin(
-        bills,
+      .where(
         and(
-          eq(bills.account, account),
-          sql`${bills.productType} = coalesce(${ledgerBreaks.lastGoodProductType}, ${ledger})`,
-          eq(bills.billId, ledgerBreaks.lastGoodBill),
+          eq(state, "open"),
+          or(isNotNull(firstBadBill), eq(kind, "balance-now" satisfies BreakKind)),
+          isDue ? sql`${isInVain} is not true` : undefined,
+          isWithin(scope),
         ),
-      )
-      .where(and(eq(state, "open"), isNotNull(firstBadBill), isWithin(scope)));
+      );
     const spans = rows.flatMap(({ happenedAt, goodAt, account, wallet }) => {
       const at = happenedAt?.getTime() ?? 0;
       const isUnified = wallet === unifiedWallet;

@@ -215,7 +215,7 @@ export async function noteUnrepaired(
   await withDatabaseErrors(() =>
     db
       .update(ledgerBreaks)
-      .set({ repairFailedAt: sql`transaction_timestamp()` })
+      .set({ repairFailedAt: sql`statement_timestamp()` })
       .where(
         and(
           eq(ledgerBreaks.account, account),

@@ -61,6 +61,13 @@ export type LedgerVerification = {
   readonly error: unknown;
 };
 
+export const isRepaired = (difference: Difference): boolean =>
+  "isRepaired" in difference && difference.isRepaired;
+
+/** How many bills were written. */
+export const repairedIn = (ledgers: readonly LedgerVerification[]): number =>
+  ledgers.flatMap(({ differences }) => differences).filter(isRepaired).length;
+
 // A span whose end was taken from this machine's clock may end this far in the exchange's future without an error.
 const aheadMaxMs = 30 * secondMs;
 
@@ -148,9 +155,11 @@ type Differences = {
 // A transaction of a repair stores so many bills.
 const repairedMax = 1_000;
 
+type ComparedDeps = Pick<VerifyDeps, "span" | "store" | "repair">;
+
 /** A ledger's store that takes all time but the span for covered, and compares what it is given. */
-class ComparedSpan implements LedgerStore {
-  readonly #deps: VerifyDeps;
+export class ComparedSpan implements LedgerStore {
+  readonly #deps: ComparedDeps;
   readonly #ledger: Ledger;
   readonly #coverage: Interval[];
   /** The time that was read to its end. */
@@ -165,7 +174,7 @@ class ComparedSpan implements LedgerStore {
   readonly differences: Difference[] = [];
   compared = 0;
 
-  constructor(deps: VerifyDeps, ledger: Ledger) {
+  constructor(deps: ComparedDeps, ledger: Ledger) {
     const { span } = deps;
     this.#deps = deps;
     this.#ledger = ledger;

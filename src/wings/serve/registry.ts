@@ -19,6 +19,8 @@ type LastRun = {
   readonly at: number;
   /** In s; null while it runs. */
   readonly duration: number | null;
+  /** Of a check: how many bills it read again and stored. */
+  readonly healed?: number | null;
 };
 
 /**
@@ -49,7 +51,8 @@ async function readLastRuns(db: Queryable): Promise<readonly LastRun[]> {
       run.command,
       run.outcome,
       extract(epoch from coalesce(finished_at, started_at))::float8 as at,
-      extract(epoch from finished_at - started_at)::float8 as duration
+      extract(epoch from finished_at - started_at)::float8 as duration,
+      (run.counts ->> 'healed')::float8 as healed
     from last
     join runs as run using (run_id)
     order by at`);
@@ -161,6 +164,14 @@ export const gauges: Readonly<Record<string, StoredGauge>> = {
       );
       // The newest run of each command.
       return [...new Map(ended)].map(([command, duration]) => [{ command }, duration]);
+    },
+  },
+  bill_sync_last_run_healed_bills: {
+    help: "Bills that the last check read again, since the balances did not add up, and stored.",
+    labels: [],
+    samples: ({ runs }) => {
+      const healed = runs.findLast((run) => typeof run.healed === "number")?.healed;
+      return typeof healed === "number" ? [[{}, healed]] : [];
     },
   },
   bill_sync_list_read_timestamp_seconds: {

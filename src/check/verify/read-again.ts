@@ -1,0 +1,154 @@
+import { pageSizeMax } from "../../core/contract/account-bills.ts";
+import { type BillsQuestion, billsApiOf } from "../../core/contract/bills-api.ts";
+import type { LedgerReader } from "../../core/sync/ledger-reader.ts";
+import { lowestId, type RowPlace } from "../../core/sync/walk/answers.ts";
+import { edgeAwareFetch, placesOf, readRows, Strays } from "../../core/sync/walk/pages.ts";
+import {
+  type Interval,
+  intersect,
+  interval,
+  lengthMs,
+  split,
+  subtract,
+  union,
+} from "../../core/words/intervals.ts";
+import type { ReadRows } from "../../core/words/page.ts";
+import { horizonAt } from "../../core/words/plan.ts";
+import { ReportableError } from "../../lib/errors.ts";
+import { dayMs, isoTime } from "../../lib/time.ts";
+import { ComparedSpan, type LedgerVerification, type VerifyDeps } from "./verify.ts";
+
+// At ten requests a second, less than two minutes. A week of 30,000 bills takes some 1,000.
+const requestsMax = 1_000;
+const askedAtOnce = 10;
+
+const weekMs = 7 * dayMs;
+
+/**
+ * Reads time of a ledger again, and stores what differs. Each week that holds a part of it is read whole: beside a missing
+ * bill that moved the balance, others may be missing that moved nothing. It is asked for by time alone, and cut where an
+ * answer may have been cut, so that no bill can hide behind a page. Never throws.
+ *
+ * @param spans the time in which something is missing. It is read first.
+ */
+export async function readAgain(
+  deps: Pick<VerifyDeps, "exchangeNow" | "signal" | "store">,
+  reader: LedgerReader,
+  spans: readonly Interval[],
+): Promise<LedgerVerification> {
+  const { ledger } = reader;
+  const now = deps.exchangeNow();
+  const [first, ...others] = intersect(weeksOf(spans), interval(horizonAt(now), now));
+  const span = { from: first?.from ?? now, to: others.at(-1)?.to ?? first?.to ?? now };
+  const read = first === undefined ? [] : [first, ...others];
+  const compared = new ComparedSpan({ ...deps, span, repair: true }, ledger);
+  const error = await readPieces({ ...deps, reader, compared, spans }, read)
+    .then(async (unread) => {
+      await compared.findUnserved(horizonAt(now));
+      const [left] = intersect(spans, unread);
+      return left && notAll(left);
+    })
+    .catch((thrown: unknown) => thrown);
+  compared.findUnproven();
+  const { differences, compared: count } = compared;
+  return { ledger, span: read, compared: count, differences, requests: reader.requests, error };
+}
+
+const weeksOf = (spans: readonly Interval[]): readonly Interval[] =>
+  union(
+    spans.flatMap(({ from, to }) =>
+      interval(Math.floor(from / weekMs) * weekMs, Math.ceil(to / weekMs) * weekMs),
+    ),
+  );
+
+const notAll = ({ from, to }: Interval): ReportableError =>
+  new ReportableError(
+    `${requestsMax} requests did not read all again from ${isoTime(from)} to ${isoTime(to)}; ` +
+      `bill-sync verify --repair --from ${isoTime(from)} --to ${isoTime(to)} does`,
+  );
+
+type PiecesDeps = Pick<VerifyDeps, "exchangeNow" | "signal"> & {
+  readonly reader: LedgerReader;
+  readonly compared: ComparedSpan;
+  readonly spans: readonly Interval[];
+};
+
+/** @returns the time for which the requests did not suffice. */
+async function readPieces(
+  deps: PiecesDeps,
+  wanted: readonly Interval[],
+): Promise<readonly Interval[]> {
+  const { reader, signal, spans } = deps;
+  const { windowMaxMs } = billsApiOf(reader.ledger.productType);
+  let pieces = wanted.flatMap((one) => split(one, windowMaxMs));
+  while (pieces.length > 0 && reader.requests < requestsMax) {
+    signal.throwIfAborted();
+    const broken = Map.groupBy(pieces, (piece) => intersect([piece], spans).length > 0);
+    pieces = [...(broken.get(true) ?? []), ...(broken.get(false) ?? [])];
+    const asked = pieces.splice(0, Math.min(askedAtOnce, requestsMax - reader.requests));
+    // None is left at work behind an error: the account is given back then.
+    const answers = await Promise.allSettled(asked.map((piece) => readPiece(deps, piece)));
+    for (const answer of answers) {
+      if (answer.status === "rejected") throw answer.reason;
+      pieces.push(...answer.value);
+    }
+  }
+  return pieces;
+}
+
+/** Asks for a piece of time. @returns its parts where the answer may have been cut. */
+async function readPiece(
+  { reader, compared, signal, exchangeNow }: PiecesDeps,
+  piece: Interval,
+): Promise<readonly Interval[]> {
+  const { ledger, pageHabits } = reader;
+  const api = billsApiOf(ledger.productType);
+  const startedAt = exchangeNow();
+  const fetchPage = (question: () => BillsQuestion) => reader.ask(question, signal);
+  const fetched = edgeAwareFetch({ fetchPage, exchangeNow }, piece);
+  const commit = (rows: ReadRows, proven: readonly Interval[]) => {
+    const next = { end: { proven, lost: subtract([piece], proven) } };
+    return compared.commitPage({
+      ...{ ledger, window: piece, startedAt, after: undefined, ...rows, next },
+    });
+  };
+  let idLessThan: string | undefined;
+  do {
+    const page = await fetched({ endTime: piece.to, idLessThan, limit: pageSizeMax });
+    if (page.request === undefined) return [];
+    const rows = readRows(api, page);
+    const places = placesOf(api, rows);
+    const strays = new Strays();
+    strays.judge(places, page.request);
+    strays.refuseDoubtful(`${isoTime(piece.from)} to ${isoTime(piece.to)}`);
+    pageHabits.learnFrom(page.rows.length);
+    const isCut = pageHabits.mayBeCut(page.rows.length, pageSizeMax);
+    if (isCut && lengthMs([piece]) > crowdMs) return partsOf(piece, places);
+    // Few milliseconds may fill several pages, which follow by falling ids.
+    await commit(rows, isCut || idLessThan !== undefined ? [] : interval(page.readFrom, piece.to));
+    const lowest = lowestId(places.flatMap(({ billId }) => billId ?? []));
+    const isLower = lowest !== idLessThan;
+    idLessThan = isCut && isLower ? lowest : undefined;
+  } while (idLessThan !== undefined && reader.requests < requestsMax);
+  return [];
+}
+
+// A question reaches a millisecond beyond its piece, so one that touches a crowded millisecond is filled by it.
+const crowdMs = 3;
+
+/**
+ * Cuts a piece at the middle of the times that it was served, and halves the older part. By halves alone, 2,000 bills
+ * took 363 questions where these are 73, as a second with many of them took some twenty. A millisecond that has half of the rows is in a part of its own.
+ */
+function partsOf({ from, to }: Interval, places: readonly RowPlace[]): readonly Interval[] {
+  const half = (a: number, b: number) => Math.floor((a + b) / 2);
+  const times = places.flatMap(({ cTime }) => cTime ?? []).toSorted((a, b) => a - b);
+  const time = times[times.length >> 1] ?? from;
+  const isCrowded = times.filter((one) => one === time).length >= times.length / 2;
+  const isInside = time > from && time < to;
+  const middle = isInside ? Math.max(time - (isCrowded ? 1 : 0), from) : half(from, to);
+  const next = isInside && isCrowded ? Math.min(middle + crowdMs, to) : middle;
+  const older = half(from, middle);
+  const cuts = [from, older, middle, next, to];
+  return cuts.slice(1).flatMap((cut, place) => interval(cuts[place] ?? from, cut));
+}

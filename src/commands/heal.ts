@@ -1,0 +1,135 @@
+import type { Account } from "../accounts/account.ts";
+import { type BrokenSpan, readBrokenSpans } from "../check/reconcile/breaks.ts";
+import { type Reconciliation, reconcile } from "../check/reconcile/reconcile.ts";
+import { noteUnrepaired } from "../check/reconcile/record-breaks.ts";
+import { readAgain } from "../check/verify/read-again.ts";
+import { isRepaired, repairedIn } from "../check/verify/verify.ts";
+import type { Database } from "../core/postgres/connect.ts";
+import { readExchangeTime } from "../core/store/known-time.ts";
+import type { Among } from "../core/store/rejected-bills.ts";
+import { LedgerReader } from "../core/sync/ledger-reader.ts";
+import { horizonAt } from "../core/words/plan.ts";
+import { type EpochMs, isoTime } from "../lib/time.ts";
+import { formatLength, ledgerName } from "../output/output-format.ts";
+import { healedText } from "./sync-result.ts";
+import {
+  type AccountVerification,
+  type CompareDeps,
+  compareAccount,
+  leftLines,
+  remarksOf,
+} from "./verify.ts";
+
+/**
+ * Checks ledgers, and once more if something was stored between.
+ * @param heal reads broken time again, and says whether it stored anything. Default nothing is read again.
+ * @param isDue whether to leave out what was read again in vain within a day.
+ */
+export async function checkAndHeal(
+  db: Database,
+  among: Among,
+  { isFull, isDue }: { readonly isFull: boolean; readonly isDue: boolean },
+  heal?: (spans: readonly BrokenSpan[]) => Promise<boolean>,
+): Promise<Reconciliation> {
+  const first = await reconcile(db, among, { isFull });
+  if (heal === undefined || first.breaks.length === 0) return first;
+  const spans = await readBrokenSpans(db, among, { isDue });
+  if (spans.length === 0 || !(await heal(spans))) return first;
+  const last = await reconcile(db, among, { isFull });
+  return {
+    ...last,
+    recounted: [...first.recounted, ...last.recounted],
+    wrongDays: [...first.wrongDays, ...last.wrongDays],
+  };
+}
+
+/** Why time cannot be read again; undefined where it can. */
+function whyNot(
+  accounts: readonly Account[],
+  { account, productType, from, to }: BrokenSpan,
+  now: EpochMs,
+): string | undefined {
+  if (to <= horizonAt(now)) return "is older than the exchange's 90 days";
+  if (from >= now) return "is later than the exchange's clock";
+  const isConfigured = accounts.some(
+    ({ name, productTypes }) => name === account && productTypes.includes(productType),
+  );
+  return isConfigured ? undefined : "is not configured";
+}
+
+/** A line for each of these spans that cannot be read again. */
+export async function unreadableLines(
+  db: Database,
+  accounts: readonly Account[],
+  spans: readonly BrokenSpan[],
+): Promise<readonly string[]> {
+  const now = await readExchangeTime(db);
+  return spans.flatMap((span) => {
+    const why = whyNot(accounts, span, now);
+    const { from, to } = span;
+    return why === undefined
+      ? []
+      : [`${ledgerName(span)} ${isoTime(from)} to ${isoTime(to)} ${why}: it cannot be read again`];
+  });
+}
+
+/**
+ * Reads broken time of an account again, and stores what differs. Notes where nothing did, so that no finding asks for it
+ * again. Never throws for what the exchange does: the report has the error.
+ */
+export async function healAccount(
+  deps: CompareDeps,
+  configured: Account,
+  broken: readonly BrokenSpan[],
+): Promise<AccountVerification> {
+  const { name } = configured;
+  const { db } = deps;
+  const now = await readExchangeTime(db);
+  const spans = broken.filter(
+    (span) => span.account === name && whyNot([configured], span, now) === undefined,
+  );
+  const spansOf = Map.groupBy(spans, ({ productType }) => productType);
+  if (spansOf.size === 0) return { account: name, ledgers: [], recounted: [], error: undefined };
+  const account = { ...configured, productTypes: [...spansOf.keys()] };
+  const healed = await compareAccount(deps, account, {
+    isWriting: true,
+    ledgersOf:
+      ({ onProgress, ...comparing }) =>
+      (productType) => {
+        const ledger = { account: name, productType };
+        const onAttempt: ConstructorParameters<typeof LedgerReader>[0]["onAttempt"] = (failure) =>
+          onProgress({ ledger, event: "request", failure });
+        return new LedgerReader({ ...comparing, onAttempt }, ledger);
+      },
+    read: (comparing, readers) =>
+      Promise.all(
+        readers.map((reader) =>
+          readAgain(comparing, reader, spansOf.get(reader.ledger.productType) ?? []),
+        ),
+      ),
+  });
+  for (const { ledger, error, differences } of healed.ledgers) {
+    if (error !== undefined) continue;
+    const times = differences
+      .filter(isRepaired)
+      .flatMap((one) => ("cTime" in one ? one.cTime : []));
+    for (const span of spansOf.get(ledger.productType) ?? [])
+      if (!times.some((time) => time >= span.from && time < span.to))
+        await noteUnrepaired(db, span);
+  }
+  return healed;
+}
+
+/** What was stored, and what is left. */
+export const healedLines = ({ ledgers, ...healed }: AccountVerification): readonly string[] => [
+  ...ledgers.flatMap((ledger) => {
+    const name = ledgerName(ledger.ledger);
+    const left = leftLines({ accounts: [{ ...healed, ledgers: [ledger] }] });
+    const nothing = `${name}: ${formatLength(ledger.span)} read again, nothing to store`;
+    return [
+      repairedIn([ledger]) > 0 ? healedText(ledger) : nothing,
+      ...left.map((line) => `${name}: ${line}`),
+    ];
+  }),
+  ...remarksOf({ accounts: [{ ...healed, ledgers }] }),
+];
