@@ -392,7 +392,7 @@ async function readChanges(
         ) as is_restated,
         bool_or(contents.source = 'tax-records') as is_recovered,
         sum((case when is_then then -1 else 1 end) * (${moves.amount} + ${moves.fee})) as moved,
-        max(changed_at) as changed_at
+        max(contents.changed_at) as changed_at
       from (
         select ${columns}, false as is_then, ingested_at as changed_at
         from bills
