@@ -21,7 +21,7 @@ export type ExchangeFacts = {
   readonly necessary: number;
 };
 
-export type Exchange = AsyncDisposable &
+type Exchange = AsyncDisposable &
   ExchangeFacts & {
     /** The arrivals so far, and the time from sending the first request to the last answer. */
     statistics(): Promise<Statistics & { readonly seconds: number }>;

@@ -14,7 +14,7 @@ import { type EpochMs, epochMs } from "../../src/lib/time.ts";
 import { type LedgerBill, snowflake } from "../../src/wings/sandbox/entry.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 
-export type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
+type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
 
 /** Each product type of a classic account has 13 windows, one of a unified account 3. */
 export type Kind = "classic" | "unified";
@@ -22,10 +22,10 @@ export type Kind = "classic" | "unified";
 /** How a ledger's bills are spread over its windows. */
 export type Shape = "uneven" | "one heavy window";
 
-export const productTypesOf = (kind: Kind): readonly ProductType[] =>
+const productTypesOf = (kind: Kind): readonly ProductType[] =>
   kind === "classic" ? classicProductTypes : unifiedProductTypes;
 
-export const windowsAt = (now: EpochMs, kind: Kind = "classic"): readonly Interval[] => {
+const windowsAt = (now: EpochMs, kind: Kind = "classic"): readonly Interval[] => {
   const { windowMaxMs } = billsApiOf(kind === "classic" ? "USDT-FUTURES" : "UTA-SPOT");
   return interval(horizonAt(now), now).flatMap((span) => split(span, windowMaxMs));
 };

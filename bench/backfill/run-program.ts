@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { secondMs } from "../../src/lib/time.ts";
 
-export type Ended = { readonly seconds: number; readonly stdout: string };
+type Ended = { readonly seconds: number; readonly stdout: string };
 
 /**
  * Runs a Node program in a process of its own, in an empty folder, and measures its time from start

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-export type Workers = AsyncDisposable & {
+type Workers = AsyncDisposable & {
   /** The CPU seconds of all workers so far, including their start. */
   cpuSeconds(): number;
   /** Kills the first worker, as if its machine went away. */

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-export type PageExchange = AsyncDisposable & { readonly url: string };
+type PageExchange = AsyncDisposable & { readonly url: string };
 
 const script = fileURLToPath(new URL("page-exchange.ts", import.meta.url));
 

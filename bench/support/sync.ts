@@ -3,14 +3,14 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { nodeFlags } from "./node-flags.ts";
 
-export type SyncJob = {
+type SyncJob = {
   readonly databaseUrl: string;
   readonly exchangeUrl: string;
   readonly accounts: number;
   readonly productTypesEach: number;
 };
 
-export type SyncResult = {
+type SyncResult = {
   readonly new: number;
   readonly unchanged: number;
   readonly requests: number;

@@ -24,7 +24,7 @@ export type AccountsSource = Configured & { readonly warnings: readonly string[]
 
 type Fault = (text: string) => void;
 
-export type AccountsDeps = {
+type AccountsDeps = {
   /** The default of accounts that name none; undefined for all that their keys can read. */
   readonly productTypes: readonly ProductType[] | undefined;
   readonly isSelected: (account: string) => boolean;

@@ -29,7 +29,7 @@ export const Reference = z.union([
 /** How the three credentials of an account are referred to. */
 type Source = Readonly<Record<(typeof credentialKeys)[number], z.infer<typeof Reference>>>;
 
-export type SourceDeps = {
+type SourceDeps = {
   /** Paths are relative to this folder. */
   readonly folder: string;
   readonly variable: (name: string) => string | undefined;

@@ -46,7 +46,7 @@ export const ledgerStates = [
   "not-available",
   "not-configured",
 ] as const;
-export type LedgerState = (typeof ledgerStates)[number];
+type LedgerState = (typeof ledgerStates)[number];
 
 export type RosterLedger = Ledger & {
   readonly state: LedgerState;

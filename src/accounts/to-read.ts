@@ -4,7 +4,7 @@ import type { Account, Configured } from "./account.ts";
 import { type Roster, readRoster, type Selection, selectedAccounts } from "./roster.ts";
 
 /** The accounts of a selection, as a command reads them at the exchange. */
-export type AccountsToRead = {
+type AccountsToRead = {
   readonly selected: readonly Account[];
   /** Those that a sync reads: without what is retired. The exchange says what it serves of them. */
   readonly accounts: readonly Account[];

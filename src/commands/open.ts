@@ -198,7 +198,7 @@ function refuseFiltered([first, ...others]: readonly Filtered[]): void {
  * @throws DatabaseError, with the remedy, where a stranger's code would run as this user, or could, or where rows
  *   are hidden from this user.
  */
-export async function keepStrangersOut(
+async function keepStrangersOut(
   client: pg.PoolClient,
   notify: (message: string) => void,
 ): Promise<void> {

@@ -27,7 +27,7 @@ export function migratedText({ migrations, areViewsNew }: Migrated): string | un
 }
 
 /** The database of a command that only reads. Undefined before the first sync: the command creates nothing. */
-export type Stored = AsyncDisposable &
+type Stored = AsyncDisposable &
   (Pick<CommandDatabase, "db" | "url" | "readOnlyUrl"> | { readonly db: undefined });
 
 /** Opens what is stored, and starts an embedded Postgres only where one was created before. */

@@ -6,11 +6,11 @@ import { formatMinute } from "./output-format.ts";
 // How the page writes figures. Numbers are decimals as text all the way from Postgres to the reader.
 
 const minus = "−";
-export const unknown = html`<i>unknown</i>`;
+const unknown = html`<i>unknown</i>`;
 export const none = html`<span class="quiet">–</span>`;
 
 /** How an amount is written. */
-export type AmountStyle = {
+type AmountStyle = {
   readonly coin: string;
   /** Shows all stored digits instead of the coin's usual number of places. */
   readonly isExact: boolean;
@@ -60,13 +60,13 @@ const isDollarCoin = (coin: string): boolean =>
   dollarCoins.has(coin) || dollarCoins.has(coin.replace(/^S/, ""));
 
 /** How many places a coin is usually written with. A demo coin's name is the coin's with an S before it. */
-export function placesOf(coin: string): number {
+function placesOf(coin: string): number {
   if (isDollarCoin(coin)) return 2;
   return ["BTC", "ETH", "SBTC", "SETH"].includes(coin) ? 6 : 4;
 }
 
 /** Rounds to exactly this many places, halves away from zero. */
-export function roundedTo({ units, scale }: Decimal, places: number): Decimal {
+function roundedTo({ units, scale }: Decimal, places: number): Decimal {
   if (scale <= places) return { units: units * 10n ** BigInt(places - scale), scale: places };
   const factor = 10n ** BigInt(scale - places);
   const half = (factor / 2n) * (units < 0n ? -1n : 1n);

@@ -42,7 +42,7 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 /** Escapes text for HTML. Control characters and marks that reverse text are spelled out. */
-export const escaped = (text: string): string => (plain.test(text) ? text : spelled(text));
+const escaped = (text: string): string => (plain.test(text) ? text : spelled(text));
 
 // Most of a page is figures and addresses, which need no escaping: this test skips the work.
 const plain = /^[\w .,:;/?=+#()-]*$/;

@@ -6,7 +6,7 @@ import { type Mutant, mutants } from "./mutants.ts";
 import type { Origin } from "./worker.ts";
 
 /** The options of the simulation. */
-export type Wanted =
+type Wanted =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "histories"; readonly seeds: readonly number[]; readonly workers: number }
   | { readonly kind: "one"; readonly origin: Origin; readonly isTraced: boolean }

@@ -77,7 +77,7 @@ const dateMaxMs = 8.64e15;
 export const timeText = (time: number): string =>
   Math.abs(time) <= dateMaxMs ? isoTime(epochMs(time)) : String(time);
 
-export const text = ({ from, to }: Interval): string => `${timeText(from)} to ${timeText(to)}`;
+const text = ({ from, to }: Interval): string => `${timeText(from)} to ${timeText(to)}`;
 
 const byStart = (a: Interval, b: Interval): number => a.from - b.from || a.to - b.to;
 

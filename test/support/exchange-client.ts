@@ -11,7 +11,7 @@ import type { SandboxAccount } from "../../src/wings/sandbox/sandbox.ts";
 import { listening } from "./listening.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";
 
-export type TestServer = AsyncDisposable & {
+type TestServer = AsyncDisposable & {
   readonly url: string;
   /** Everything that arrived, in order. */
   readonly requests: readonly IncomingMessage[];

@@ -1,7 +1,7 @@
 // Reads back what a page shows from its markup.
 
 /** A cell: its text without markup, and its decimal; null if that is unknown. */
-export type Cell = {
+type Cell = {
   readonly text: string;
   readonly value: string | null;
   readonly href: string | undefined;

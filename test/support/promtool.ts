@@ -23,7 +23,7 @@ export function promtool(
 }
 
 /** A sample of the text format: its name and labels, and its value. */
-export type Sample = { readonly series: string; readonly value: string };
+type Sample = { readonly series: string; readonly value: string };
 
 const samplesOf = (text: string): readonly Sample[] =>
   text.split("\n").flatMap((line) => {

@@ -10,7 +10,7 @@ import { inAll, isBillOf, type ReportedWallet, readTimes } from "./reported-wall
 export const chainParts = ["rounding", "discrepancy", "unreconciled", "left_behind"] as const;
 
 /** One coin of a wallet over a span of time; decimals as text. */
-export type Chain = Readonly<Record<(typeof chainParts)[number], string>> & {
+type Chain = Readonly<Record<(typeof chainParts)[number], string>> & {
   readonly coin: string;
   /** Null where no bill shows a balance. */
   readonly opening: string | null;

@@ -1,7 +1,7 @@
 import type { Format } from "./exported-bill.ts";
 
 /** A format of `export`. */
-export type FormatEntry = {
+type FormatEntry = {
   /** Loads its writer, when it is asked for. */
   readonly load: () => Promise<Format>;
   /** Its line in `export --help`. */

@@ -27,7 +27,7 @@ export type Dialect = {
 };
 
 /** The subject of an entry: a bill, or the kind of an adjustment and its reason. */
-export type Title = ExportedBill | { readonly kind: string; readonly why: string };
+type Title = ExportedBill | { readonly kind: string; readonly why: string };
 
 function openPrinter(dialect: Dialect, zone: string): (entry: JournalEntry) => string {
   const { tool, indent } = dialect;

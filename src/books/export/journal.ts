@@ -25,7 +25,7 @@ import { balanceChange } from "./exported-bill.ts";
 import type { DayOf } from "./time-zone.ts";
 
 /** An account's name in parts: the first is one of the five roots, the others are anyone's words. */
-export type AccountName = readonly string[];
+type AccountName = readonly string[];
 
 export type Posting = {
   readonly account: AccountName;
@@ -34,7 +34,7 @@ export type Posting = {
 };
 
 /** The subject of an entry that stands for no bill. */
-export type Adjustment = "opening" | "rounding" | "discrepancy";
+type Adjustment = "opening" | "rounding" | "discrepancy";
 
 /** Each with its day: 2026-11-21. */
 export type JournalEntry = { readonly day: string } & (

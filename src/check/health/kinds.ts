@@ -29,7 +29,7 @@ export type Finding = {
 };
 
 /** A finding, or several on one line, perhaps of several ledgers: from the first's start to the last's end. */
-export type FindingGroup = Finding & {
+type FindingGroup = Finding & {
   readonly isSeveral?: boolean;
   readonly isPlural?: boolean;
 };

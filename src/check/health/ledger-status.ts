@@ -27,7 +27,7 @@ import { type LoggedRun, readLastSync } from "./runs.ts";
 import { timeOf } from "./select.ts";
 
 /** A ledger's time, sorted by how well it is known. No two of the lists overlap. */
-export type LedgerTimes = {
+type LedgerTimes = {
   /** The first time that is neither read, lost nor recovered; undefined before the first complete window. */
   readonly readThrough: EpochMs | undefined;
   /** Proven complete. */

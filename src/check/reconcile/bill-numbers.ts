@@ -10,7 +10,7 @@ export class FinerAmount extends Error {
 }
 
 /** A bill's numbers, amounts in units of the check's last decimal place. */
-export type Numbers = {
+type Numbers = {
   /** Milliseconds since the epoch. */
   readonly time: number;
   readonly amount: bigint;

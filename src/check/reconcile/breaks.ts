@@ -86,7 +86,7 @@ export type Row = typeof ledgerBreaks.$inferSelect;
 export type DecisionRow = typeof breakDecisions.$inferSelect;
 
 /** An acceptance or a reopening. */
-export type PastDecision = Pick<DecisionRow, "decision" | "decidedBy" | "note"> & {
+type PastDecision = Pick<DecisionRow, "decision" | "decidedBy" | "note"> & {
   /** ISO 8601. */
   readonly decidedAt: string;
 };

@@ -22,7 +22,7 @@ import { type Coverage, isDayRead, timeOf } from "./coverage.ts";
 import { compare } from "./rules.ts";
 
 /** Names a chain of an account. */
-export type ChainName = {
+type ChainName = {
   /** The wallet; "UTA" in a unified account. */
   readonly wallet: string;
   readonly coin: string;

@@ -30,7 +30,7 @@ export type Residual = {
   readonly double: readonly [billId: string, twinId: string] | undefined;
 };
 
-export type ChainOptions = {
+type ChainOptions = {
   /** The wallet; "UTA" in a unified account. */
   readonly wallet: string;
   readonly coin: string;

@@ -17,7 +17,7 @@ import { timeOf } from "./coverage.ts";
 import type { ChainBill, MovedBill } from "./order.ts";
 import { movedBy, type Rules, Tallies, type TypeTally, untestable } from "./rules.ts";
 
-export type Reading = {
+type Reading = {
   /** Undefined for all bills of the scope. */
   readonly starts: readonly ChainStart[] | undefined;
   readonly rules: Rules;
@@ -204,7 +204,7 @@ function billsOf(
 }
 
 /** Chains as rows, one for each product type of their wallet. */
-export function membersOf(starts: readonly ChainStart[]): SQL {
+function membersOf(starts: readonly ChainStart[]): SQL {
   const members = starts.flatMap((start) =>
     (start.wallet === unifiedWallet ? unifiedProductTypes : [start.wallet]).map((productType) => ({
       ...start,

@@ -144,7 +144,7 @@ async function noteDecisions(
 }
 
 /** Somebody's decision about breaks. */
-export type Decision = {
+type Decision = {
   readonly breakIds: readonly number[];
   /** Accepts open breaks; false reopens them. */
   readonly isAccept: boolean;

@@ -32,7 +32,7 @@ export const movedBy = (
 ): bigint => (countsAmount ? amount : 0n) + (countsFee ? fee : 0n) + (countsCoupon ? coupon : 0n);
 
 /** The rule of a category, or of a type that differs from its category's. */
-export type LearnedRule = WalletRule & {
+type LearnedRule = WalletRule & {
   readonly productType: string;
   readonly category: string;
   /** Empty for the rule of a category, which holds for types without a rule of their own. */

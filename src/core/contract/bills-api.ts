@@ -44,7 +44,7 @@ export type BillsApi = BillRows & {
 
 export const billsOperations = [accountBills, spotBills, financialRecords, fundingRecords] as const;
 
-export type BillsOperation = (typeof billsOperations)[number];
+type BillsOperation = (typeof billsOperations)[number];
 
 /** @param cursor the API's name of the id below which it is asked. */
 const queryBy =

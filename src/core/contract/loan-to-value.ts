@@ -48,8 +48,8 @@ const readTotals = readerOf(loanToValueFields);
 const readDebt = readerOf(debtFields);
 const readCollateral = readerOf(collateralFields);
 
-export type Debt = Row<typeof debtFields>;
-export type Collateral = Row<typeof collateralFields>;
+type Debt = Row<typeof debtFields>;
+type Collateral = Row<typeof collateralFields>;
 
 /** What a risk unit owns and owes. Decimals are text. Values that are missing, null or "" are null. */
 export type LoanToValue = {
@@ -63,7 +63,7 @@ export type LoanToValue = {
   readonly collateral: readonly Collateral[];
 };
 
-export type LoanToValueReading = { readonly record: LoanToValue } | { readonly fault: RowFault };
+type LoanToValueReading = { readonly record: LoanToValue } | { readonly fault: RowFault };
 
 /** Reads a record. Never throws: for a record that breaks the contract it returns the fault. */
 export function readLoanToValue(data: unknown): LoanToValueReading {

@@ -23,9 +23,7 @@ export type Row<Of extends Fields> = Values<Of> & { readonly extra: Extra };
  */
 export type Extra = Readonly<Record<string, unknown>> | null;
 
-export type RowReading<Of extends Fields> =
-  | { readonly values: Row<Of> }
-  | { readonly fault: RowFault };
+type RowReading<Of extends Fields> = { readonly values: Row<Of> } | { readonly fault: RowFault };
 
 /** How records of these fields are read. Never throws: for a row that breaks the contract it returns the fault. */
 export function readerOf<Of extends Fields>(fields: Of): (row: unknown) => RowReading<Of> {

@@ -29,7 +29,7 @@ export type Withdrawal = {
   readonly extra: Extra;
 };
 
-export type WithdrawalReading = { readonly withdrawal: Withdrawal } | { readonly fault: RowFault };
+type WithdrawalReading = { readonly withdrawal: Withdrawal } | { readonly fault: RowFault };
 
 /** The most records of one answer. */
 export const withdrawalRowsMax = 100;
@@ -99,7 +99,7 @@ const readUnified = readerOf({
   updatedTime: epochMsText,
 });
 
-export type WithdrawalSpan = {
+type WithdrawalSpan = {
   readonly from: EpochMs;
   readonly to: EpochMs;
   /** An order's id: older ones are asked for. */
@@ -107,7 +107,7 @@ export type WithdrawalSpan = {
 };
 
 /** How the withdrawals from a wallet are read. */
-export type WithdrawalsApi = {
+type WithdrawalsApi = {
   readonly operation: (typeof withdrawalOperations)["classic" | "unified"];
   query(span: WithdrawalSpan): Readonly<Record<string, string>>;
   /** Never throws: for a row that is no withdrawal it returns the fault. */

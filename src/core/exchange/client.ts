@@ -50,7 +50,7 @@ export type AskOptions = {
   readonly onAttempt?: (failure: ExchangeError | undefined) => void;
 };
 
-export type Answered<Op extends Operation> = {
+type Answered<Op extends Operation> = {
   readonly data: z.output<Op["data"]>;
   /** The exchange's time when it received the request; our estimate where the answer does not have it. */
   readonly requestTime: EpochMs;

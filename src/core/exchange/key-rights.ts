@@ -25,7 +25,7 @@ function deedsOf(rights: readonly string[]): string {
   return all.length < 2 ? all.join("") : `${all.slice(0, -1).join(", ")} and ${all.at(-1)}`;
 }
 
-export type KeyRights = { readonly text: string; readonly remedy: string | undefined };
+type KeyRights = { readonly text: string; readonly remedy: string | undefined };
 
 /** A key's rights as the exchange describes them, and the remedy if there are too many. */
 export function keyRightsText(info: KeyInfo | ExchangeError): KeyRights {

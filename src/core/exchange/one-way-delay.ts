@@ -5,7 +5,7 @@ export type Arrival = { readonly sentAt: number; readonly requestTime: number };
  * The one-way delay of requests to the exchange, in ms: arrival by the exchange's clock less sending by
  * this machine's clock. It includes the offset between the two clocks.
  */
-export type OneWayDelay = {
+type OneWayDelay = {
   observe(arrival: Arrival): void;
   /** A lower bound for the next request's delay; undefined until enough requests were observed. */
   leastMs(): number | undefined;

@@ -19,7 +19,7 @@ export type ExchangeAccess = {
 };
 
 /** An account's or a user's limits, by the operation's name. */
-export type Limiters = Map<string, RateLimiter>;
+type Limiters = Map<string, RateLimiter>;
 
 /** Opens access to the exchange. Disposing closes its connections. */
 export function openExchangeAccess({

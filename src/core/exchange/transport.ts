@@ -6,7 +6,7 @@ import { attemptMaxMs, patiently } from "../../lib/patiently.ts";
 import type { Secret } from "../../lib/secret.ts";
 import { secondMs } from "../../lib/time.ts";
 
-export type HttpRequest = {
+type HttpRequest = {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** Called when the request is sent, on an open connection: after the handshakes. */

@@ -28,7 +28,7 @@ export type Database = Queryable & { readonly $client: pg.Pool };
  */
 export type Transaction = Connection & { readonly [isTransaction]: true };
 /** One connection, outside of a transaction. */
-export type Connection = Queryable & {
+type Connection = Queryable & {
   /** For statements that Drizzle does not have. */
   readonly $client: {
     query<Sent extends pg.Submittable>(query: Sent): Sent;
@@ -168,7 +168,7 @@ type AtOnceOptions = Pick<TransactionOptions, "isolation" | "statementMaxMs"> & 
  * Runs one statement in a transaction of its own, sent in one write for one round trip.
  * @throws as {@link inTransaction} does.
  */
-export async function executeAtOnce<Row extends Record<string, unknown>>(
+async function executeAtOnce<Row extends Record<string, unknown>>(
   db: Database,
   statement: SQL,
   { keepsPlan = false, ...options }: AtOnceOptions,

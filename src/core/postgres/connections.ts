@@ -14,7 +14,7 @@ export const connectMaxMs = 10 * secondMs;
  * As many connections as 60 accounts need at 300 ms of round trip. More would not help a thin line:
  * where nine share 24 kB/s, a page of 100 bills takes each of them 7 s.
  */
-export const connectionsMax = 10;
+const connectionsMax = 10;
 
 // A connection that was just closed counts at the server until its process has ended.
 const refusedPauseMs = 250;

@@ -10,7 +10,7 @@ import {
 import { assertCommitted, connectionOf, isCommit, isRefused, lent } from "./connections.ts";
 
 /** Work that sends its reads with BEGIN, and its writes with COMMIT. */
-export type TwoRoundTrips<T, Read> = {
+type TwoRoundTrips<T, Read> = {
   read(tx: Transaction): Promise<Read>;
   /** Sends all its statements before it waits for an answer: a later one would miss the transaction. */
   write(tx: Transaction, read: Read): Promise<T>;

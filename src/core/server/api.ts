@@ -22,9 +22,9 @@ export type ApiAnswer = {
 
 export type Answer = (request: ApiRequest) => Promise<ApiAnswer>;
 
-export type Api = { readonly answer: Answer; readonly statistics: () => Statistics };
+type Api = { readonly answer: Answer; readonly statistics: () => Statistics };
 
-export type ApiOptions = {
+type ApiOptions = {
   readonly source: Source;
   readonly credentials: Credentials;
   /** The time, milliseconds since the Unix epoch. Fractions make the rate limits more precise. */

@@ -38,7 +38,7 @@ export function rollingWindow(perMs: number): RollingWindow {
   };
 }
 
-export type Peak = {
+type Peak = {
   readonly operation: string;
   /** A user id or a client address, by which the operation's limit counts. */
   readonly scope: string;

@@ -8,7 +8,7 @@ const headBytesMax = 16 * 1_024;
 const keepAliveMs = 65_000;
 const requestTimeoutMs = 30_000;
 
-export type ApiServer = AsyncDisposable & { readonly url: string };
+type ApiServer = AsyncDisposable & { readonly url: string };
 
 /**
  * Serves an API over HTTP until it is disposed of.

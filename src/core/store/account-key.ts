@@ -23,7 +23,7 @@ import { forgetCoverage } from "./record-time.ts";
  */
 
 /** An account's name here, and the API key that is to be used under it. */
-export type NamedKey = { readonly account: string; readonly key: Secret };
+type NamedKey = { readonly account: string; readonly key: Secret };
 
 type Choices = {
   /** Whether it is of demo trading, whose ledgers have the names of real ones. Default false. */

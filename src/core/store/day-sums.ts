@@ -74,7 +74,7 @@ export const keyOf = ({ keys }: SumTable): SQL => sql.raw(["account", ...names(k
 export type Bills = { readonly from: SQL; readonly where: SQL };
 
 /** The rows of a table of sums. `sign` is empty or a minus. */
-export function sumsOf({ keys, sums }: SumTable, { from, where }: Bills, sign: "" | "-" = ""): SQL {
+function sumsOf({ keys, sums }: SumTable, { from, where }: Bills, sign: "" | "-" = ""): SQL {
   const columns = [
     "bills.account",
     ...keys.map(([name, text]) => `${text} as ${name}`),

@@ -58,7 +58,7 @@ export const leaseTiming = {
   cooldownMs: secondMs,
 } as const;
 
-export type LeaseTiming = { readonly [name in keyof typeof leaseTiming]: number };
+type LeaseTiming = { readonly [name in keyof typeof leaseTiming]: number };
 
 /** A lease that ends later was written while the server's clock was wrong. */
 const aheadMaxMs = 2 * leaseTiming.leaseMs;

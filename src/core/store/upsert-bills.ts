@@ -30,8 +30,8 @@ import { insertMissingTypes } from "./reference/stored-business-types.ts";
  * the bills themselves take most of the time.
  */
 
-export type BillsOfPage = Pick<PageCommit, "ledger" | "bills">;
-export type BillCounts = Omit<PageCounts, "rejected">;
+type BillsOfPage = Pick<PageCommit, "ledger" | "bills">;
+type BillCounts = Omit<PageCounts, "rejected">;
 
 /** What is read before bills are written. */
 export type BillsBefore = {
@@ -51,7 +51,7 @@ type Replaced = StoredRow & {
 };
 
 /** What pages change. All of them are one account's. */
-export type BillChanges = {
+type BillChanges = {
   readonly account: string;
   /** The counts of each page, in the order of the pages. */
   readonly counts: readonly BillCounts[];

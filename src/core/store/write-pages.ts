@@ -13,7 +13,7 @@ import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-b
  */
 
 /** What is read before pages are written. */
-export type BeforePages = {
+type BeforePages = {
   readonly bills: BillsBefore;
   readonly hasCurrentRows: boolean;
 };
@@ -65,7 +65,7 @@ async function keepRejected(
 }
 
 /** Commits pages in one transaction. Calls `onUnanswered` where it may have committed them, and fails. */
-export type CommitBatch = (
+type CommitBatch = (
   pages: readonly PageCommit[],
   onUnanswered: () => void,
 ) => Promise<readonly PageCounts[]>;

@@ -85,7 +85,7 @@ type MeetDeps = {
 };
 
 /** What the exchange told of an account and its key, and the ledgers that are asked for in its mode. */
-export type AccountIdentity<Ledger> = {
+type AccountIdentity<Ledger> = {
   readonly mode: AccountMode;
   readonly info: KeyInfo | ExchangeError;
   readonly ledgers: readonly Ledger[];

@@ -11,7 +11,7 @@ import { type FetchedPage, readRows } from "./walk/pages.ts";
 // A walk that is not shown one of these later says so.
 const probedRows = 8;
 
-export type LedgerReaderDeps = {
+type LedgerReaderDeps = {
   readonly client: Client;
   /** @throws LeaseLostError where another run may have taken the account. */
   readonly assertHeld: () => void;

@@ -26,7 +26,7 @@ import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageHabits } from "./walk/answers.ts";
 
 /** The account that a run syncs. */
-export type SyncAccount = Wanted & {
+type SyncAccount = Wanted & {
   readonly name: string;
   /** Whether the account's loan-to-value is synced. Default false. */
   readonly ltv?: boolean;
@@ -34,7 +34,7 @@ export type SyncAccount = Wanted & {
   readonly riskUnitIds?: readonly string[];
 };
 
-export type AccountSyncDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
+type AccountSyncDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
   /** Recovers the older time of ledgers whose bills were read. Default none is recovered. */
   readonly recover?: RecoverBills | undefined;
@@ -174,7 +174,7 @@ export function isComplete(report: AccountReport): boolean {
 }
 
 /** The result of syncing an account's bills. */
-export type BillsReport = {
+type BillsReport = {
   readonly ledgers: readonly LedgerReport[];
   /** The product types that were refused to the account's key in this run. */
   readonly notAvailable: readonly Pick<NotAvailable, "productType" | "reason">[];

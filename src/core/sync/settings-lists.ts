@@ -17,7 +17,7 @@ import type {
 
 // Spot pairs and futures contracts are both public lists of settings by symbol, which are read as a whole.
 
-export type ListDeps = {
+type ListDeps = {
   readonly client: Client;
   readonly signal: AbortSignal;
   /** Called with every failed request. */
@@ -25,7 +25,7 @@ export type ListDeps = {
 };
 
 /** A row of a list that broke the contract, named by its symbol or its place in the list. */
-export type BrokenRow = { readonly name: string; readonly fault: RowFault };
+type BrokenRow = { readonly name: string; readonly fault: RowFault };
 
 /** The result of syncing a list. */
 export type ListReport = {
@@ -49,7 +49,7 @@ type ReadRow<Settings> = (
 type ListOperation = Operation & { readonly data: z.ZodType<unknown[]> };
 
 /** Asks for a list and stores it. Never throws: a failure is in the report. */
-export async function syncList<Settings extends SymbolRow>(
+async function syncList<Settings extends SymbolRow>(
   { client, signal, onFailure }: ListDeps,
   asked: { readonly operation: ListOperation; readonly query: Query },
   readRow: ReadRow<Settings>,
@@ -114,19 +114,19 @@ const servedTwice: RowFault = {
   reason: "is served twice, with different settings",
 };
 
-export type SymbolsDeps = ListDeps & { readonly commitSymbols: Commit<SymbolList> };
+type SymbolsDeps = ListDeps & { readonly commitSymbols: Commit<SymbolList> };
 
 /** The result of syncing the spot pairs. */
-export type SymbolsReport = ListReport;
+type SymbolsReport = ListReport;
 
 /** Syncs the settings of all spot pairs. Never throws: a failure is in the report. */
 export const syncSymbols = (deps: SymbolsDeps): Promise<SymbolsReport> =>
   syncList(deps, { operation: symbols, query: {} }, readSymbol, deps.commitSymbols);
 
-export type ContractsDeps = ListDeps & { readonly commitContracts: Commit<ContractList> };
+type ContractsDeps = ListDeps & { readonly commitContracts: Commit<ContractList> };
 
 /** The result of syncing one product type's contracts. */
-export type ContractsReport = ListReport & { readonly productType: ContractProductType };
+type ContractsReport = ListReport & { readonly productType: ContractProductType };
 
 /**
  * Syncs the settings of all contracts of these product types, with one request per product type. Never

@@ -13,7 +13,7 @@ import type { LeasedAccount } from "../store/ledger-store.ts";
 import type { LoanToValueChange } from "../store/reference/stored-loan-to-value.ts";
 import { failureScope } from "./failure-scope.ts";
 
-export type LoanToValueDeps = {
+type LoanToValueDeps = {
   readonly client: Client;
   /** The operation for a classic or for a unified account. Default classic. */
   readonly operation?: LoanToValueOperation;
@@ -42,7 +42,7 @@ export type LoanToValueReport = {
 };
 
 /** The risk units that are asked for, one request each; undefined is the account's own. */
-export const riskUnitsOf = (ids: readonly string[]): readonly (string | undefined)[] =>
+const riskUnitsOf = (ids: readonly string[]): readonly (string | undefined)[] =>
   ids.length === 0 ? [undefined] : ids;
 
 /**

@@ -36,7 +36,7 @@ function readSqlFile(name: string, words: Words): string {
 }
 
 /** The views of schema `analytics`, each after those that it reads. */
-export const viewNames = [
+const viewNames = [
   "entries",
   "activity",
   "time_states",

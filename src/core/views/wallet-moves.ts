@@ -10,7 +10,7 @@ export const walletOf = (productType: string): SQL =>
   sql.raw(`(case when ${isUnifiedText(productType)} then 'UTA' else ${productType} end)`);
 
 /** `isUnified` of src/core/contract/product-types.ts in SQL, of a column. */
-export const isUnifiedText = (productType: string): string =>
+const isUnifiedText = (productType: string): string =>
   `(${productType} like 'UTA-%' and ${productType} <> '${fundingWallet}')`;
 
 /** `mayContainFee` of src/core/contract/product-types.ts in SQL, of a column. */

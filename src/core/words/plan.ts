@@ -36,7 +36,7 @@ export const settledTo = (settleLagMs: number, ...readAt: readonly EpochMs[]): E
   epochMs(Math.min(...readAt) - settleLagMs);
 
 /** The part of a begun walk that it can still prove: the time that had settled when the walk began. */
-export function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
+function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
   const { window, startedAt } = walk;
   if (startedAt === undefined) return [];
   const settled = interval(window.from, Math.min(window.to, settledTo(settleLagMs, startedAt)));

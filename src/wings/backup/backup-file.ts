@@ -48,10 +48,10 @@ export type BackupHeader = z.infer<typeof BackupHeader>;
 export type BackupTable = BackupHeader["tables"][number];
 
 /** Earlier versions wrote a digest of the rows, too. */
-export const TableEnd = z.object({ table: name, rows: count });
-export type TableEnd = z.infer<typeof TableEnd>;
+const TableEnd = z.object({ table: name, rows: count });
+type TableEnd = z.infer<typeof TableEnd>;
 
-export const BackupEnd = z.object({ end: z.literal(formatName), rows: count, sha256: digest });
+const BackupEnd = z.object({ end: z.literal(formatName), rows: count, sha256: digest });
 
 export const lineOf = (value: BackupHeader | TableEnd | z.infer<typeof BackupEnd>): string =>
   `${JSON.stringify(value)}\n`;

@@ -39,7 +39,7 @@ export const keptTables: readonly string[] = Object.values(tables)
   .filter((table) => !ofOneDatabase.includes(table))
   .sort();
 
-export type BackupPart = Buffer | string;
+type BackupPart = Buffer | string;
 
 /**
  * Hands a backup of all kept tables, as of one moment, to `write`. The database is only read. The

@@ -38,7 +38,7 @@ const lockMaxMs = 10_000;
 // there twice, or a constraint that is violated.
 const dataFaults = ["22", "23"];
 
-export type Restored = BackupReading & {
+type Restored = BackupReading & {
   /** How many migrations the backup's database lacked. */
   readonly migrated: number;
   /** What others had added, and was not restored. */

@@ -46,7 +46,7 @@ const insertedAtOnce = 10_000;
  */
 const analyzedFrom = 500;
 
-export type QueueDeps = {
+type QueueDeps = {
   /**
    * The database's address. The queue has its own connections, so that it never waits for a page.
    */

@@ -51,7 +51,7 @@ export const taskName = (task: Task): string =>
 const prioritiesMax = retentionMs / minuteMs;
 
 /** An account to be queued, with the exchange's user whose account it is, if known. */
-export type AccountToQueue = { readonly name: string; readonly uid?: string | undefined };
+type AccountToQueue = { readonly name: string; readonly uid?: string | undefined };
 
 /**
  * The tasks of one round. An account's priority is the age of its oldest unread time, in minutes:

@@ -38,7 +38,7 @@ export type TaxComparison = {
 };
 
 /** The rows of a window of tax records. They are committed with it as a whole or not at all. */
-export type RecoveredCommit = ReadRows & {
+type RecoveredCommit = ReadRows & {
   readonly ledger: Ledger;
   /** The time that is now recovered; undefined where other rows of it may be missing. */
   readonly window: Interval | undefined;

@@ -7,7 +7,7 @@ import { ContradictionError, type ExchangeError } from "../../lib/errors.ts";
 import { printableLine } from "../../lib/printable.ts";
 import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
 
-export type TaxDeps = {
+type TaxDeps = {
   readonly client: Client;
   readonly api: TaxApi;
   readonly assertHeld: () => void;

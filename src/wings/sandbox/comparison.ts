@@ -99,7 +99,7 @@ function differences(sentRow: Record<string, unknown>, bill: BillText): readonly
 }
 
 /** A row under the names of futures' rows, where it is of the spot or the funding wallet. */
-export function commonRow(sent: Record<string, unknown>): Record<string, unknown> {
+function commonRow(sent: Record<string, unknown>): Record<string, unknown> {
   if (!("groupType" in sent)) return sent;
   const { groupType, businessType, type, size, fees, ...row } = sent;
   return {

@@ -30,7 +30,7 @@ export type LedgerBill = {
 };
 
 /** An amount of each coin, in units of 1e-8. */
-export type Amounts = ReadonlyMap<string, Units>;
+type Amounts = ReadonlyMap<string, Units>;
 
 /** The ledgers of an account while it is of one mode, classic or unified. */
 export type Book = {

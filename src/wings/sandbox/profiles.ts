@@ -1,7 +1,7 @@
 import type { ClassicProductType } from "../../core/contract/product-types.ts";
 import { type Units, units } from "./money.ts";
 
-export type CoinProfile = {
+type CoinProfile = {
   readonly coin: string;
   /** The coin's first transfer in. Entries are some thousandths of it. */
   readonly opening: Units;

@@ -80,7 +80,7 @@ const bases = [
 ];
 const statuses = ["online", "online", "online", "online", "online", "gray", "halt", "offline"];
 
-export type SymbolRecord = { readonly symbol: string } & Readonly<Record<string, string>>;
+type SymbolRecord = { readonly symbol: string } & Readonly<Record<string, string>>;
 
 /** Settings of 60 spot pairs, with oddities of the exchange's own. */
 export function makeSymbols(random: Random, now: number): readonly SymbolRecord[] {

@@ -19,7 +19,7 @@ import { type LedgerBill, snowflakeTime } from "./entry.ts";
 import type { AccountBills } from "./ledger.ts";
 
 /** One account's data. */
-export type AccountData = {
+type AccountData = {
   readonly ledger: AccountBills;
   /** The records that the account may request. The first is its own, served without an id. */
   readonly riskUnits: ReadonlyMap<string, object>;

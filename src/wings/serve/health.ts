@@ -7,7 +7,7 @@ import { readMetrics, registryOf } from "./registry.ts";
 import type { RouteGroup } from "./route-group.ts";
 
 /** The JSON of `/readyz`. */
-export type Readiness = {
+type Readiness = {
   readonly status: "ready" | "not ready";
   readonly database: "up" | "away";
   readonly freshness?: "empty" | "fresh" | "stale";

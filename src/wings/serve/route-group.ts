@@ -8,7 +8,7 @@ import { firstThrown, messageOf } from "../../lib/errors.ts";
 import type { KeyRing } from "./mirror/key-file.ts";
 import type { HttpMetrics } from "./registry.ts";
 
-export type ReadFirst = <T>(work: (connection: Queryable) => Promise<T>) => Promise<T>;
+type ReadFirst = <T>(work: (connection: Queryable) => Promise<T>) => Promise<T>;
 
 /** What the server's routes need. */
 export type ServeDeps = {

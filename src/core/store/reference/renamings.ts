@@ -4,7 +4,7 @@ import type { Transaction } from "../../postgres/connect.ts";
 import { textArray } from "../../postgres/values.ts";
 
 /** An account that was renamed. */
-export type Renamed = {
+type Renamed = {
   readonly account: string;
   /** The name under which its bills were first stored. */
   readonly firstName: string;

@@ -67,7 +67,7 @@ async function insertSnapshot(
     await tx.insert(ltvCollateral).values(collateral.map((coin) => ({ ...key, ...coin })));
 }
 
-export type LastSnapshot = {
+type LastSnapshot = {
   readonly firstSeenAt: string;
   readonly lastSeenAtMs: number;
   /** As it was sent, letter for letter. */

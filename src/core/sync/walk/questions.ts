@@ -17,7 +17,7 @@ import { TimeWalk } from "./time-walk.ts";
 // Different from the page size of questions by id, so that a cache cannot answer one with the other's page.
 const timePageSize = pageSizeMax - 1;
 
-export type WindowOptions = {
+type WindowOptions = {
   /** The end of the window. */
   readonly to: EpochMs;
   /** The end of the settled time. Only time before it is asked for: later bills may still appear. Default `to`. */

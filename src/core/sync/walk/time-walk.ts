@@ -33,7 +33,7 @@ type ById = { readonly kind: "by id" };
 /** What a walk by times asks next. `endMs` is how far the question's end is from the oldest bill so far. */
 type Step = Down | Inside | Past | ById;
 
-export type TimeWalkOptions = {
+type TimeWalkOptions = {
   /** The end of the window. */
   readonly to: EpochMs;
   readonly habits: PageHabits;

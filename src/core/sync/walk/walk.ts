@@ -27,7 +27,7 @@ import {
 } from "./pages.ts";
 import { WindowQuestions } from "./questions.ts";
 
-export type WalkDeps = {
+type WalkDeps = {
   readonly fetchPage: FetchPage;
   readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
   readonly exchangeNow: () => EpochMs;

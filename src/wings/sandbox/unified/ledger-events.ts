@@ -26,7 +26,7 @@ export type LedgerEvent = {
   readonly act: Act;
 };
 
-export type Act =
+type Act =
   | { readonly kind: "spot-fill" | "conversion" }
   /** A row of a given type. Coin and amount are given if they are decided. */
   | {
@@ -94,7 +94,7 @@ export const unifiedProfiles: Readonly<Record<UnifiedProductType, UnifiedProfile
 };
 
 /** Types that are in no list: a program must keep bills of unknown types. */
-export const unheardOfUnifiedTypes = ["PRE_MARKET_VAULT_ADJUST", "Loyalty-Yield-UTA"] as const;
+const unheardOfUnifiedTypes = ["PRE_MARKET_VAULT_ADJUST", "Loyalty-Yield-UTA"] as const;
 
 const fundingTimesApartMs = 8 * hourMs;
 // A funding row is dated by when funding was due; its id shows that it was booked later.

@@ -5,7 +5,7 @@ import { pick, type Random } from "../random.ts";
 import type { LedgerEvent } from "./ledger-events.ts";
 
 /** Amounts in a unified account's units of 1e-16. */
-export const exactUnits = (coins: string): Units => units(coins, unifiedPlaces);
+const exactUnits = (coins: string): Units => units(coins, unifiedPlaces);
 
 /**
  * A unified account's opening balances. Each coin has one balance, whichever category moves it.
@@ -38,7 +38,7 @@ const pair = (base: string, quote: string, price: string): Pair => ({
   price: exactUnits(price),
 });
 
-export const pairs: readonly Pair[] = [
+const pairs: readonly Pair[] = [
   pair("BTC", "USDT", "64250.1"),
   pair("ETH", "USDT", "3120.55"),
   pair("rTOWN", "USDT", "36.284"),
@@ -50,14 +50,14 @@ export const pairs: readonly Pair[] = [
 const feeCoin = "BGB";
 
 /** A contract, and the coin of its profits and losses. */
-export type Contract = { readonly symbol: string; readonly coin: string };
+type Contract = { readonly symbol: string; readonly coin: string };
 
 type FuturesProductType = Extract<UnifiedProductType, `${string}-FUTURES`>;
 
 const contractsIn = (coin: string, symbols: readonly string[]): readonly Contract[] =>
   symbols.map((symbol) => ({ symbol, coin }));
 
-export const contracts: Readonly<Record<FuturesProductType, readonly Contract[]>> = {
+const contracts: Readonly<Record<FuturesProductType, readonly Contract[]>> = {
   "UTA-USDT-FUTURES": contractsIn("USDT", ["BTCUSDT", "ETHUSDT", "SOLUSDT", "XRPUSDT"]),
   "UTA-COIN-FUTURES": [
     { symbol: "BTCUSD", coin: "BTC" },
@@ -78,7 +78,7 @@ export type Row = {
 };
 
 /** The account's one balance for each coin. */
-export type Balances = (coin: string) => Units;
+type Balances = (coin: string) => Units;
 
 type RowOptions = {
   readonly random: Random;

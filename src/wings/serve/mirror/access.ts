@@ -73,7 +73,7 @@ const credentialOf = (key: MirrorKey): Credential => ({
 });
 
 /** Counts a use of a name; a refusal beyond the limit. */
-export type RollingLimit = (name: string, at: number) => Refusal | undefined;
+type RollingLimit = (name: string, at: number) => Refusal | undefined;
 
 /** Allows each name this many uses in any rolling span of `perMs`. Refused uses count, as at the exchange. */
 export function createRollingLimit(requests: number, perMs: number = secondMs): RollingLimit {

@@ -161,7 +161,7 @@ const reasons: Readonly<
   },
 };
 
-export type Hole = { readonly kind: Reason; readonly span: Interval };
+type Hole = { readonly kind: Reason; readonly span: Interval };
 
 const [never, ever] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
 

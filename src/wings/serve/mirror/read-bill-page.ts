@@ -11,7 +11,7 @@ import { type EpochMs, isoTime } from "../../../lib/time.ts";
 export const typeGroup = sql`split_part(business_type, '/', 1)`;
 export const typeName = sql`substr(business_type, strpos(business_type, '/') + 1)`;
 
-export type BillPageQuestion = {
+type BillPageQuestion = {
   readonly ledger: Ledger;
   /** The JSON of a row of `bills` as text, in one line. */
   readonly json: SQL;

@@ -15,7 +15,7 @@ const barsMax = 100;
 
 type Area = typeof balanceArea;
 
-export type Marks = {
+type Marks = {
   /** The days of open breaks. */
   readonly breaks: readonly string[];
   /** Days that are not wholly read. */

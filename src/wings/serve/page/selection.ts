@@ -60,7 +60,7 @@ export type Wallet = {
 };
 
 /** A UTC day: 2026-11-22. */
-export type Day = string;
+type Day = string;
 
 /** Both days are inclusive. */
 export type Days = { readonly from: Day; readonly to: Day };
