@@ -49,7 +49,9 @@ test("what the exchange refuses twice is no failure, is asked for once by each l
   );
   expect(at.refusals()).toEqual({ [code]: 6 });
   await at.pass(hourMs);
-  expect(isComplete(await at.sync())).toBe(true);
+  const second = await at.sync();
+  expect(isComplete(second)).toBe(true);
+  expect(second.notAvailable).toEqual([]);
   expect(at.refusals()).toEqual({ [code]: 9 });
   refused.clear();
   await at.pass(hourMs);

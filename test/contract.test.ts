@@ -9,6 +9,7 @@ import { classicRows, noPosition } from "../src/core/contract/bill.ts";
 import { billsApiOf } from "../src/core/contract/bills-api.ts";
 import {
   businessTypes,
+  categoryOfGroup,
   coinFilterTypes,
   nonFinancialTypes,
 } from "../src/core/contract/business-types.ts";
@@ -20,7 +21,9 @@ import { type KeyInfo, keyInfo } from "../src/core/contract/key-info.ts";
 import { readLoanToValue } from "../src/core/contract/loan-to-value.ts";
 import { isUnified, productTypes } from "../src/core/contract/product-types.ts";
 import { readSymbol, symbolOf } from "../src/core/contract/symbols.ts";
+import { taxApiOf } from "../src/core/contract/tax-records.ts";
 import { accountSettings } from "../src/core/contract/unified-account.ts";
+import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
 import { epochMs } from "../src/lib/time.ts";
 
 /** Answers are read from text, as they come: what JSON.parse does is part of what is tested. */
@@ -465,5 +468,42 @@ describe("a unified account", () => {
 
   test("the rights of a classic key are those to do more than to read", () => {
     expect(classic("coor", "coow", "wwow").rights).toEqual(["coow", "wwow"]);
+  });
+});
+
+describe("types that only tax records name", () => {
+  test.each([
+    ["contract_margin_settle_fee", "contract_settle_fee", "funding"],
+    ["burst_close_long", "burst_long_loss_query", "liquidation"],
+    ["burst_close_short", "burst_short_loss_query", "liquidation"],
+    ["burst_open_long", "burst_open_long", "liquidation"],
+    ["transfer_to_future_copytrade", "transfer_to_future_copytrade", "transfer"],
+    ["transfer_from_future_copytrade", "transfer_from_future_copytrade", "transfer"],
+  ])("%s is %s", (futureTaxType, businessType, category) => {
+    const reading = taxApiOf("USDT-FUTURES")?.read({
+      ...{ id: "1", symbol: "", marginCoin: "USDT", futureTaxType, amount: "1", fee: "0", ts: "1" },
+    });
+    const extra = businessType === futureTaxType ? null : { futureTaxType };
+    expect(reading).toMatchObject({ bill: { businessType, extra } });
+    const listed = listedBusinessTypes.find(({ code }) => code === businessType);
+    expect(listed?.category).toBe(category);
+  });
+
+  test.each([
+    ["FIXED_SETTLE_FEE_USER_OUT", "funding"],
+    ["ADL_SELL_IN_SINGLE_SIDE_MODE", "liquidation"],
+    ["RISK_SOURCE_USER_OUT", "liquidation"],
+    ["LIQ_CONVERT_IN", "liquidation"],
+    ["INS_LOAN_REPAY_INTEREST_USER_OUT", "loan"],
+    ["SYSTEM_TRANSFER_IN", "transfer"],
+    ["TRACE_LOCK_USER_OUT", "transfer"],
+    ["TRACE_SHARE_BENEFIT_USER_IN", "copy"],
+    ["REPAY_TARGET_USER_IN", "conversion"],
+  ])("%s is of category %s", (code, category) => {
+    expect(listedBusinessTypes.filter((one) => one.code === code)).toMatchObject([{ category }]);
+  });
+
+  test("the group strategy is a transfer", () => {
+    expect(categoryOfGroup("strategy/STRATEGY_TRANSFER_OUT")).toBe("transfer");
   });
 });

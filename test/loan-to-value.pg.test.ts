@@ -198,3 +198,27 @@ test("a sync of a parent account names each unit, and one that is wrong leaves t
   ]);
   expect(await snapshots(to.db, unit)).toMatchObject([[expect.any(Number), 0, expect.any(String)]]);
 });
+
+test("an account without a loan, as the v3 API says it, is no failure", async () => {
+  const time = virtualClock(start);
+  const failures: unknown[] = [];
+  await using sandbox = await openSandbox({
+    ...{ seed: 1, density: 0, now: time.now },
+    wrapSource: (source) => ({
+      ...source,
+      loanToValue: async () => new Refusal(400, "40054", "No data"),
+    }),
+  });
+  await using asking = openClient(sandbox.url, { account: sandbox.account, time });
+  const deps = {
+    client: asking.client,
+    held: { store: { commitLoanToValue: () => Promise.reject() }, assertHeld: () => undefined },
+    signal: new AbortController().signal,
+    onFailure: (failure: ExchangeError) => failures.push(failure),
+  };
+  const reports = await time.run(syncLoanToValue(deps, account, []));
+  expect(reports).toEqual([
+    { account, riskUnitId: undefined, stored: undefined, error: undefined },
+  ]);
+  expect(failures).toEqual([]);
+});

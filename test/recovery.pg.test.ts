@@ -175,6 +175,23 @@ test("records that differ from stored bills are not believed: nothing is merged,
   expect((await run.sync()).recovery).toHaveLength(1);
 });
 
+test("records without the margin moves, which move no money, are believed; a recovered type keeps its record's word", async () => {
+  const isMargin = (row: unknown) => /append_margin|reduce_margin/.test(Object(row).futureTaxType);
+  await using run = recoveryOf({
+    ...{ density: 1, days: 200, recoverFrom: epochMs(simulationStart - 190 * dayMs) },
+    wrapAnswer: taxed((rows) => rows.filter((row) => !isMargin(row))),
+  });
+  const report = await run.sync();
+  expect(report.recovery).toMatchObject([{ notRecoveredReason: undefined, error: undefined }]);
+  const { rows } = await db.execute<{ served: string; bills: number }>(sql`
+    select distinct extra ->> 'futureTaxType' as served
+    from bills
+    where account = ${run.name}
+      and source = 'tax-records'
+      and business_type = 'contract_settle_fee'`);
+  expect(rows).toEqual([{ served: "contract_main_settle_fee" }]);
+});
+
 test("a millisecond with more rows than an answer holds is named as unprovable, and all around it is recovered", async () => {
   const before = simulationStart - 100 * dayMs;
   let full = 0;

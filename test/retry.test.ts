@@ -21,6 +21,19 @@ test("a refusal with a code that nobody knows, or none, is judged by its status 
   expect(refusalOf("40009", 500).kind).toBe("refused-credentials");
 });
 
+test("a maintenance is waited for by the minute, and an answer that is too early is told so", () => {
+  const waitMs = (code: string): number => {
+    const { kind, pauseMs = 0 } = refusalOf(code, 400);
+    const delays = Array.from({ length: 20 }, (_, failed) =>
+      retryDelayMs(failure(kind, pauseMs), failed + 1, () => 0.5),
+    );
+    return delays.reduce<number>((sum, delay) => sum + (delay === "stop" ? 0 : delay), 0);
+  };
+  for (const code of ["40308", "40604", "30014", "30026", "1001", "50008", "50009"])
+    expect(waitMs(code), code).toBeGreaterThan(90_000);
+  expect(waitMs("40725")).toBeLessThan(90_000);
+});
+
 const failure = (kind: ExchangeErrorKind, afterMs?: number) => ({ kind, retryAfterMs: afterMs });
 
 describe("the delay before another attempt", () => {

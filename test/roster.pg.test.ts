@@ -10,10 +10,10 @@ const rows = `
     ('read', 'USDT-FUTURES', now()), ('retired', 'USDT-FUTURES', now()),
     ('part', 'USDT-FUTURES', now()), ('part', 'COIN-FUTURES', now()), ('ended', 'USDT-FUTURES', now()),
     ('refused', 'USDT-FUTURES', now()), ('gone', 'USDT-FUTURES', now()), ('unified', 'UTA-SPOT', now()),
-    ('read', 'SUSDT-FUTURES', now());
+    ('read', 'SUSDT-FUTURES', now()), ('funding', 'UTA-FUNDING', now());
   insert into ledgers (account, product_type, retired_at) values ('retired', '', now());
   insert into ledgers (account, product_type, mode, mode_since) values
-    ('unified', '', 'unified', now()), ('ended', '', 'unified', now());
+    ('unified', '', 'unified', now()), ('funding', '', 'unified', now()), ('ended', '', 'unified', now());
   insert into ledgers (account, product_type, not_available_since, not_available_asked_at) values
     ('unified', 'UTA-MARGIN', now(), now());
   update ledgers set retired_at = now() where account = 'part' and product_type = 'COIN-FUTURES';
@@ -30,6 +30,8 @@ const accounts = [
   ...["retired", "ended", "refused"].map((name) => account(name, "USDT-FUTURES")),
   account("part", "USDT-FUTURES", "COIN-FUTURES"),
   account("unified", "UTA-SPOT"),
+  // Its wallet is its own: nothing else of the account is asked for.
+  account("funding", "UTA-FUNDING"),
 ];
 const configured: Configured = {
   accounts,
@@ -52,6 +54,7 @@ const states: readonly [ledger: string, state: string][] = [
   ["unified/UTA-COIN-FUTURES", "not-configured, never"],
   ["unified/UTA-USDC-FUTURES", "not-configured, never"],
   ["unified/UTA-OTHER", "not-configured, never"],
+  ["funding/UTA-FUNDING", "active"],
   ["gone/USDT-FUTURES", "not-configured"],
 ];
 

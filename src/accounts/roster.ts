@@ -1,4 +1,8 @@
-import { type ProductType, unifiedProductTypes } from "../core/contract/product-types.ts";
+import {
+  isUnified,
+  type ProductType,
+  unifiedProductTypes,
+} from "../core/contract/product-types.ts";
 import type { Queryable } from "../core/postgres/connect.ts";
 import {
   type AccountStates,
@@ -156,7 +160,7 @@ function ledgersOf(
   const readable = account === undefined ? [] : readableTypes(account, state);
   // All categories of a unified account share its balances: without one of them, none is whole.
   const shared =
-    state.mode?.name === "unified" && stored.some((type) => modeOf(type) === "unified")
+    state.mode?.name === "unified" && stored.some(isUnified)
       ? unifiedProductTypes.filter((type) => !isRefused(state, type))
       : [];
   const present = new Set([...readable, ...stored, ...shared]);

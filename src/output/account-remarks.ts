@@ -1,3 +1,4 @@
+import { isDemoProductType } from "../core/contract/product-types.ts";
 import type { EndedLedger } from "../core/sync/account-mode.ts";
 import { type Ended, modeOf, type NotAvailable } from "../core/words/account-state.ts";
 import { printableLine } from "../lib/printable.ts";
@@ -29,7 +30,9 @@ export function notAvailableLines(
   account: string,
   notAvailable: readonly Pick<NotAvailable, "productType" | "reason">[],
 ): readonly string[] {
-  const byReason = Map.groupBy(notAvailable, ({ reason }) => reason);
+  const byReason = Map.groupBy(notAvailable, ({ productType, reason }) =>
+    isDemoProductType(productType) ? "delisted in August 2025" : reason,
+  );
   return [...byReason].map(
     ([reason, types]) =>
       `${printableLine(account)}: not available to its key: ` +

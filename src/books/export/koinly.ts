@@ -1,5 +1,5 @@
 import { compareIds } from "../../core/contract/compare-ids.ts";
-import { mayContainFee } from "../../core/contract/product-types.ts";
+import { isSpotOrFunding, mayContainFee } from "../../core/contract/product-types.ts";
 import { decimalOf, decimalText, magnitude } from "../../lib/decimal.ts";
 import { bookedMaxMs, isoTime } from "../../lib/time.ts";
 import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
@@ -136,7 +136,9 @@ function amountRows(
 }
 
 const feeRows = (bill: ExportedBill, hash: string): readonly Row[] => {
-  const { koinly } = bill.category === "spot" ? bookings["fee-bills"] : feeBooking;
+  // A coin that is bought or withdrawn has no margin.
+  const isOfCoins = bill.category === "spot" || isSpotOrFunding(bill.productType);
+  const { koinly } = isOfCoins ? bookings["fee-bills"] : feeBooking;
   return movement(bill, bill.walletFee, koinly, `${hash}/fee`);
 };
 

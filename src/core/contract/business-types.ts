@@ -94,6 +94,15 @@ export const businessTypes: readonly BusinessType[] = [
   type("settle_interest", "interest", "interest settled"),
   type("user_grants_issue", "bonus", "grant issued"),
   type("user_grants_recycle", "bonus", "grant taken back"),
+  // These are in tax records alone.
+  type("burst_open_long", "liquidation", "long opened by liquidation, in the words of tax records"),
+  type(
+    "burst_open_short",
+    "liquidation",
+    "short opened by liquidation, in the words of tax records",
+  ),
+  type("transfer_from_future_copytrade", "transfer", "transfer in from copy trading"),
+  type("transfer_to_future_copytrade", "transfer", "transfer out to copy trading"),
   type("user_grid_profit_in", "unclassified", "profit of a grid bot, by its name"),
 ];
 
@@ -117,6 +126,7 @@ const groupCategories: ReadonlyMap<string, Category> = new Map([
   ["transfer", "transfer"],
   ["loan", "loan"],
   ["convert", "conversion"],
+  ["strategy", "transfer"],
   ["trace", "copy"],
   // Coins bought or sold for money that no wallet holds. The exchange writes fait.
   ["fait", "spot"],

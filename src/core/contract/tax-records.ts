@@ -11,6 +11,7 @@ import {
   type ProductType,
   unifiedCategories,
 } from "./product-types.ts";
+import type { Extra } from "./row.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
 
 // Tax records reach back years, where bills go back 90 days. They have a bill's id, time, amount and fee, and no coupon;
@@ -87,12 +88,24 @@ const unifiedFields = {
   ts: epochMsText,
 };
 
-/** What tax records call types that bills call otherwise. A type that is not listed keeps its name. */
+/**
+ * What tax records call types that bills call otherwise. A type that is not listed keeps its name. Of two names of one type
+ * the last is the usual one.
+ */
 export const taxTypes: Readonly<Record<string, string>> = {
+  contract_margin_settle_fee: "contract_settle_fee",
   contract_main_settle_fee: "contract_settle_fee",
   buy_deal: "buy",
   sell_deal: "sell",
+  burst_close_long: "burst_long_loss_query",
+  burst_close_short: "burst_short_loss_query",
 };
+
+/** The type of a record, and its own word beside the other fields that its columns cannot give back. */
+function typed(name: "futureTaxType" | "type", word: string, extra: Extra) {
+  const businessType = taxTypes[word] ?? word;
+  return { businessType, extra: businessType === word ? extra : { [name]: word, ...extra } };
+}
 
 const taxBill = {
   ...noPosition,
@@ -105,15 +118,15 @@ const taxBill = {
 const names = { id: "id", time: "ts" } as const;
 
 const classicRows = billRows(classicFields, names, (row) => {
-  const { id, marginCoin, futureTaxType, ts, ...values } = row;
-  const businessType = taxTypes[futureTaxType] ?? futureTaxType;
+  const { id, marginCoin, futureTaxType, ts, extra, ...values } = row;
+  const type = typed("futureTaxType", futureTaxType, extra);
   const cTime = timeOfText(ts);
-  return { bill: { ...taxBill, ...values, billId: id, coin: marginCoin, businessType, cTime } };
+  return { bill: { ...taxBill, ...values, ...type, billId: id, coin: marginCoin, cTime } };
 });
 
-const unifiedRows = billRows(unifiedFields, names, ({ id, type, ts, ...values }) => {
-  const businessType = taxTypes[type] ?? type;
-  return { bill: { ...taxBill, ...values, billId: id, businessType, cTime: timeOfText(ts) } };
+const unifiedRows = billRows(unifiedFields, names, ({ id, type, ts, extra, ...values }) => {
+  const own = typed("type", type, extra);
+  return { bill: { ...taxBill, ...values, ...own, billId: id, cTime: timeOfText(ts) } };
 });
 
 /** The id of a row, even where other fields are broken; undefined where it has no valid id. */

@@ -7,7 +7,12 @@ import type { Operation } from "../contract/operation.ts";
 import { retryAfterMs } from "./retry.ts";
 import type { HttpAnswer } from "./transport.ts";
 
-type Refusal = { readonly kind: ExchangeErrorKind; readonly remedy: string };
+type Refusal = {
+  readonly kind: ExchangeErrorKind;
+  readonly remedy: string;
+  /** How long to wait at least before the next attempt, where no Retry-After says. */
+  readonly pauseMs?: number;
+};
 
 const credentials = (remedy: string): Refusal => ({ kind: "refused-credentials", remedy });
 const otherMode = (remedy: string): Refusal => ({ kind: "other-mode", remedy });
@@ -27,6 +32,12 @@ const timeRange: Refusal = {
     "unified account of at most 30",
 };
 const later: Refusal = { kind: "unavailable", remedy: "try again later" };
+// A maintenance takes minutes: with this pause, all attempts together take two.
+const maintained: Refusal = {
+  kind: "unavailable",
+  remedy: "the exchange is being maintained or is busy; try again later",
+  pauseMs: 15 * secondMs,
+};
 const slower: Refusal = {
   kind: "rate-limited",
   remedy: "another program may be using up the account's limit; stop it, or try again later",
@@ -103,6 +114,8 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "25200": request,
   "30032": request,
   "40404": request,
+  // Of a loan-to-value: the account has no loan.
+  "40054": request,
   "00001": timeRange,
   "40704": timeRange,
   "40705": timeRange,
@@ -110,12 +123,19 @@ const refusals: Readonly<Record<string, Refusal>> = {
   "43111": timeRange,
   "429": slower,
   "25004": slower,
+  "30014": { ...slower, pauseMs: 15 * secondMs },
+  "30026": { ...slower, pauseMs: 15 * secondMs },
   "25000": later,
   "25001": later,
   "25003": later,
   "40010": later,
   "40015": later,
-  "40200": { kind: "unavailable", remedy: "the exchange is being upgraded; try again later" },
+  "40200": { ...maintained, remedy: "the exchange is being upgraded; try again later" },
+  "40308": maintained,
+  "40604": maintained,
+  "1001": maintained,
+  "50008": maintained,
+  "50009": maintained,
   "40725": later,
   "45001": later,
   "40808": {
@@ -187,14 +207,14 @@ export function failureOf(
     return new ExchangeError(kind, `the answer is not the exchange's: ${start}`);
   }
   const code = body?.code === successCode ? undefined : body?.code;
-  const { kind, remedy } = refusalOf(code, answer.status);
+  const { kind, remedy, pauseMs: leastMs } = refusalOf(code, answer.status);
   const shownCode = code === undefined ? undefined : startOf(scrub(code));
   const name = shownCode === undefined ? start : `${shownCode}: ${said}`;
   const pauseMs = retryAfterMs(answer.retryAfter, now);
   const pause = pauseMs === undefined ? "" : `, retry after ${Math.ceil(pauseMs / secondMs)} s`;
   return new ExchangeError(kind, `the exchange refused (${name}${pause}): ${remedy}`, {
     code: shownCode ?? `HTTP ${answer.status}`,
-    retryAfterMs: pauseMs,
+    retryAfterMs: pauseMs ?? leastMs,
   });
 }
 

@@ -6,7 +6,7 @@ import {
   loanToValue as classicLoanToValue,
   unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
-import { isSpotOrFunding, type ProductType } from "../contract/product-types.ts";
+import { isDemoProductType, isSpotOrFunding, type ProductType } from "../contract/product-types.ts";
 import type { LeasedAccount } from "../store/ledger-store.ts";
 import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
 import { type Interval, subtract } from "../words/intervals.ts";
@@ -176,7 +176,7 @@ export function isComplete(report: AccountReport): boolean {
 /** The result of syncing an account's bills. */
 type BillsReport = {
   readonly ledgers: readonly LedgerReport[];
-  /** The product types that were refused to the account's key in this run. */
+  /** The product types that were refused to the account's key in this run; delisted ones by the first run alone. */
   readonly notAvailable: readonly Pick<NotAvailable, "productType" | "reason">[];
 };
 
@@ -211,7 +211,10 @@ async function syncBills(
   await readLedgers(deps, wanted);
   return {
     ledgers: await Promise.all(wanted.map((ledger) => ledger.report())),
-    notAvailable: notAvailable.map(refusalOf),
+    // Delisted products are told once.
+    notAvailable: notAvailable
+      .filter((ledger) => isNew(ledger) || !isDemoProductType(ledger.ledger.productType))
+      .map(refusalOf),
   };
 }
 

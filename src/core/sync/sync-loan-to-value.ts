@@ -41,6 +41,9 @@ export type LoanToValueReport = {
   readonly error: unknown;
 };
 
+/** The code with which the v3 API says that an account has no loan. */
+const noLoanCode = "40054";
+
 /** The risk units that are asked for, one request each; undefined is the account's own. */
 const riskUnitsOf = (ids: readonly string[]): readonly (string | undefined)[] =>
   ids.length === 0 ? [undefined] : ids;
@@ -85,7 +88,9 @@ async function syncRiskUnit(
       {
         signal,
         beforeSend: held.assertHeld,
-        onAttempt: (failure) => failure !== undefined && onFailure(failure),
+        onAttempt: (failure) => {
+          if (failure !== undefined && failure.code !== noLoanCode) onFailure(failure);
+        },
       },
     );
     const reading = readLoanToValue(data);
@@ -94,7 +99,11 @@ async function syncRiskUnit(
     const change = await held.store.commitLoanToValue(commit);
     return { account, riskUnitId, stored: { ...commit, change }, error: undefined };
   } catch (error) {
-    return { account, riskUnitId, stored: undefined, error: withRemedy(error) };
+    const isWithoutLoan = error instanceof ExchangeError && error.code === noLoanCode;
+    return {
+      ...{ account, riskUnitId, stored: undefined },
+      error: isWithoutLoan ? undefined : withRemedy(error),
+    };
   }
 }
 

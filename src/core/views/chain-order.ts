@@ -63,7 +63,14 @@ export function isIdOddText(bills: string): string {
       else octet_length((${ms} << 22)::text)
     end
     or ${bills}.bill_id not between
-      (${ms} << 22)::text
-      and ((${ms} + case when ${bills}.product_type ~ '^(UTA|SPOT)' then 60000 else 0 end << 22) + 4194303)::text
+      (${ms} - case when ${bills}.source is null then 0 else 1 end << 22)::text
+      and ((
+        ${ms} + case
+          when ${bills}.product_type ~ '^(UTA|SPOT)' then 60000
+          -- Those of tax records were a millisecond off.
+          when ${bills}.source is null then 0
+          else 1
+        end << 22
+      ) + 4194303)::text
   )`;
 }

@@ -1,4 +1,5 @@
 import type { Bill } from "../../core/contract/bill.ts";
+import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { asPrinted } from "../../core/contract/scalars.ts";
 import { type TaxApi, taxApiOf } from "../../core/contract/tax-records.ts";
@@ -283,6 +284,8 @@ class LedgerRecovery {
 function differences(stored: readonly OverlapBill[], taxed: readonly Bill[]): readonly string[] {
   const records = new Map(taxed.map((bill) => [bill.billId, bill]));
   const ids = new Set(stored.map(({ billId }) => billId));
+  const isMarginMove = ({ businessType }: Bill) =>
+    nonFinancialTypes.some((type) => type === businessType);
   return [
     ...stored.flatMap((bill) => {
       const record = records.get(bill.billId);
@@ -294,7 +297,7 @@ function differences(stored: readonly OverlapBill[], taxed: readonly Bill[]): re
       return isEqual ? [] : [`bill ${bill.billId} has another time, amount or fee`];
     }),
     ...taxed
-      .filter(({ billId }) => !ids.has(billId))
+      .filter((record) => !ids.has(record.billId) && !isMarginMove(record))
       .map(({ billId }) => `${billId} is not stored`),
   ];
 }

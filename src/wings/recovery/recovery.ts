@@ -1,7 +1,8 @@
 import { sql } from "drizzle-orm";
 import type { Bill } from "../../core/contract/bill.ts";
+import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { Queryable, Transaction } from "../../core/postgres/connect.ts";
-import { msOf, onlyRow, timeFrom } from "../../core/postgres/values.ts";
+import { msOf, onlyRow, textArray, timeFrom } from "../../core/postgres/values.ts";
 import { readKnownTime } from "../../core/store/known-time.ts";
 import { addRecovered } from "../../core/store/record-time.ts";
 import { rejectRows } from "../../core/store/rejected-bills.ts";
@@ -82,6 +83,9 @@ export async function readNotRecovered(
   return rows;
 }
 
+/** Margin moves have no tax records: the four types move no money. */
+const hasRecord = sql`business_type <> all(${textArray(nonFinancialTypes)}::text[])`;
+
 /**
  * The newest stored bills of covered time, with which tax records are compared.
  * @param overlapMs how much time of them.
@@ -103,6 +107,7 @@ export async function readOverlap(
     where ${isOfLedger(ledger)}
       and source is null
       and c_time <@ span
+      and ${hasRecord}
     order by c_time desc
     limit 1`);
   const [last] = newest;
@@ -114,7 +119,8 @@ export async function readOverlap(
     from bills
     where ${isOfLedger(ledger)}
       and c_time >= ${isoTime(window.from)}::timestamptz
-      and c_time < ${isoTime(window.to)}::timestamptz`);
+      and c_time < ${isoTime(window.to)}::timestamptz
+      and ${hasRecord}`);
   const bills = rows.map(({ id, at, ...money }) => ({ billId: id, cTime: timeFrom(at), ...money }));
   return { window, bills };
 }
