@@ -50,7 +50,7 @@ function house(name: string, options: Partial<SimulationOptions> = {}) {
     stored: () =>
       query(
         url,
-        `select coin, balance, expected, balance = expected as follows from wallet_balances where account = '${name}' order by first_seen_at, coin`,
+        `select wallet, coin, balance, expected, balance = expected as follows from wallet_balances where account = '${name}' order by first_seen_at, coin`,
       ),
     findings: async () => {
       const now = simulation.time.clock.now();
@@ -61,13 +61,16 @@ function house(name: string, options: Partial<SimulationOptions> = {}) {
   };
 }
 
-/** Changes the balances that the exchange tells. */
+/** Changes the balances that the exchange tells, those of futures or of another operation. */
 const telling =
-  (change: (rows: { [name: string]: string }[]) => unknown) =>
+  (
+    change: (rows: { [name: string]: string }[]) => unknown,
+    { path } = balancesOperations.classic as { path: string },
+  ) =>
   (answer: Answer): Answer =>
   async (request) => {
     const given = await answer(request);
-    if (request.path !== balancesOperations.classic.path) return given;
+    if (request.path !== path) return given;
     const body = JSON.parse(given.body);
     return { ...given, body: JSON.stringify({ ...body, data: change(body.data) }) };
   };
@@ -217,7 +220,9 @@ test("a key without the right to balances is told so once a day, and is no failu
     await at.pass(passMs);
     expect(isComplete(await at.sync())).toBe(true);
   }
-  expect(told).toEqual([expect.stringMatching(/^balances are not compared: .*40014/)]);
+  expect(told).toEqual([
+    expect.stringMatching(/^balances of USDT-FUTURES are not compared: .*40014/),
+  ]);
   await at.pass(dayMs / 8);
   await at.sync();
   expect(told).toHaveLength(2);
@@ -248,4 +253,110 @@ test("a unified account has one balance of each coin, and a difference in it is 
   expect((await at.findings()).map(({ coin, ledger }) => [ledger, coin])).toEqual([
     ["UTA", "USDC"],
   ]);
+});
+
+const besides = [
+  ["SPOT", { productTypes: ["USDT-FUTURES", "SPOT"] }],
+  [
+    "UTA-FUNDING",
+    {
+      modes: [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }],
+      productTypes: [...unifiedProductTypes, "UTA-FUNDING"],
+    },
+  ],
+] as const;
+
+test.each(besides)(
+  "what %s holds follows from its bills; a newest bill that is missing is a break",
+  async (wallet, options) => {
+    let hiddenFrom = Number.POSITIVE_INFINITY;
+    const opened = (name: string) =>
+      house(`${wallet} ${name}`, {
+        ...{ ...options, seed: wallet, density: 0.6 },
+        alterLedger: (ledger) => {
+          const bills = ledger.bills[wallet].filter(({ cTime }) => cTime < simulationStart - dayMs);
+          return { ...ledger, bills: { ...ledger.bills, [wallet]: bills } };
+        },
+        wrapSource: (source) => {
+          const hiding = hidingNewest(source, () => hiddenFrom);
+          return {
+            ...source,
+            bills: (request) => (request.productType === wallet ? hiding : source).bills(request),
+          };
+        },
+      });
+    await using whole = opened("whole");
+    await using hidden = opened("hidden");
+    const bills = hidden.sandbox.account.ledger.bills[wallet];
+    const [before, last] = bills.filter(({ coin }) => coin === bills.at(-1)?.coin).slice(-2);
+    const balanceOf = (bill: LedgerBill | undefined) => String(Object(bill?.row).balance);
+    for (const at of [whole, hidden]) {
+      hiddenFrom = at === whole ? Number.POSITIVE_INFINITY : (last?.cTime ?? 0);
+      await at.sync();
+      await at.pass(hourMs);
+      await at.sync();
+      const found = (await at.check()).filter(({ coin }) => at === whole || coin === last?.coin);
+      expect(found).toMatchObject(
+        at === whole
+          ? []
+          : [{ ledger: wallet, expected: balanceOf(before), observed: balanceOf(last) }],
+      );
+      expect(await at.findings()).toEqual([]);
+    }
+    const compared = (await whole.stored()).filter(
+      (row) => row["wallet"] === wallet && row["expected"] !== null,
+    );
+    expect(compared.length).toBeGreaterThan(0);
+    expect(new Set(compared.map(({ follows }) => follows))).toEqual(new Set([true]));
+  },
+);
+
+test("coins that an order freezes are in the spot wallet's balance; while some are frozen, a difference is a notice", async () => {
+  let extra = "0";
+  const { spot } = balancesOperations;
+  await using at = house("frozen", {
+    ...{ productTypes: ["USDT-FUTURES", "SPOT"], density: 0.6 },
+    wrapAnswer: telling(
+      (rows) =>
+        rows.map(({ available = "", ...row }) => ({
+          ...{ ...row, coin: row["coin"]?.toLowerCase() },
+          available: (Number(available) - 2 + Number(extra)).toFixed(8),
+          ...{ frozen: "1.5", locked: "0.5", limitAvailable: "" },
+        })),
+      spot,
+    ),
+  });
+  await at.sync();
+  await at.pass(hourMs);
+  extra = "1";
+  await at.sync();
+  expect(await at.check()).toEqual([]);
+  expect(await at.findings()).toEqual([]);
+  await at.pass(hourMs);
+  await at.sync();
+  expect(await at.check()).toEqual([]);
+  const found = await at.findings();
+  expect(found.map(({ ledger, coin }) => [ledger, coin])).toEqual([["SPOT", "USDT"]]);
+});
+
+test("a key that may not read what the spot wallet holds is told so once a day, and the other wallets are compared", async () => {
+  const told: string[] = [];
+  const { spot } = balancesOperations;
+  await using at = house("no spot", {
+    productTypes: ["USDT-FUTURES", "SPOT"],
+    onFailure: ({ message }) => told.push(message),
+    wrapAnswer: (answer) => async (request) =>
+      request.path === spot.path
+        ? { status: 400, headers: {}, body: '{"code":"40014","msg":"Incorrect permissions"}' }
+        : answer(request),
+  });
+  for (const passMs of [0, hourMs, 22 * hourMs]) {
+    await at.pass(passMs);
+    expect(isComplete(await at.sync())).toBe(true);
+  }
+  expect(told).toEqual([expect.stringMatching(/^balances of SPOT are not compared: .*40014/)]);
+  expect(at.asked()).toBe(3);
+  await at.pass(dayMs / 8);
+  await at.sync();
+  expect(told).toHaveLength(2);
 });

@@ -176,7 +176,7 @@ function watched(
       note({ kind: "availability" }, () => store.recordAvailability(given)),
     write: (work) => note({ kind: "history" }, () => store.write(work)),
     commitBalances: (given) => note({ kind: "balances" }, () => store.commitBalances(given)),
-    recordBalancesRefused: (at) =>
-      note({ kind: "balances" }, () => store.recordBalancesRefused(at)),
+    recordBalancesRefused: (wallet, at) =>
+      note({ kind: "balances" }, () => store.recordBalancesRefused(wallet, at)),
   };
 }

@@ -1,6 +1,5 @@
 import { discrepancyColumns } from "../../check/health/discrepancy.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
-import { isSpotOrFunding } from "../../core/contract/product-types.ts";
 import { movements } from "../../core/views/movements.ts";
 import { type Interval, lengthMs } from "../../core/words/intervals.ts";
 import { add, type Decimal, decimalText, isZero } from "../../lib/decimal.ts";
@@ -86,9 +85,7 @@ function headOf(report: CloseReport): Section {
   const isAllClassified = report.ledgers.every(({ figures }) =>
     figures.every(({ moved }) => isZero(sumOf(moved, pieces.unclassified.columns))),
   );
-  const closings = ofAll(report, ({ wallet, figures }) =>
-    isSpotOrFunding(wallet.productType) ? [] : figures,
-  );
+  const closings = ofAll(report, ({ figures }) => figures);
   const confirmed = closings.filter(
     ({ coin, ledger }) => closingCheck(ledger, coin)?.differs === false,
   );
@@ -198,7 +195,6 @@ function closingCheckText(
   coin: string,
   dayOf: (time: EpochMs) => string,
 ): string {
-  if (isSpotOrFunding(ledger.wallet.productType)) return "not asked";
   const check = closingCheck(ledger, coin);
   // One answer has all coins of a wallet that the exchange names.
   const isAnswered = ledger.balanceChecks.some((one) => one.of === "closing");

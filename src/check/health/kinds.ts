@@ -235,8 +235,8 @@ export const findingKinds = {
   "balance-differs": {
     severity: "notice",
     meaning:
-      "the exchange's balance of a wallet differs from its bills, in union asset mode or in a unified account, where " +
-      "both may be right",
+      "the exchange's balance of a wallet differs from its bills, in union asset mode, in a unified account or while " +
+      "coins are frozen, where both may be right",
     title: "A balance differs from its bills",
     what: ({ detail, since }) =>
       `{does|do} not match the exchange's balance of ${formatMinute(since)}: ${detail}`,

@@ -182,7 +182,7 @@ export const findRestatements = (
 
 /**
  * Wallets whose balance now differs from their bills: their newest bills may be missing, and no later balance shows it.
- * In union asset mode and in unified accounts a difference is no break: see src/check/health/balances.ts.
+ * Where the balance may be of another kind than its bills', a difference is no break: see src/check/health/balances.ts.
  */
 export async function findBalanceBreaks(
   tx: Transaction,

@@ -44,6 +44,9 @@ const unifiedPrefix = "UTA-";
 /** The one wallet of a unified account. */
 export const unifiedWallet = "UTA";
 
+/** A wallet that holds coins of its own, as reports name it. */
+export type Wallet = Exclude<ProductType, UnifiedProductType> | typeof unifiedWallet;
+
 /** Whether a unified account has it. A classic account has the others. */
 export const isOfUnifiedAccount = (productType: string): boolean =>
   productType.startsWith(unifiedPrefix);
@@ -73,8 +76,10 @@ export const unifiedCategories = unifiedProductTypes.map(categoryOf);
  * The wallet that holds a product type's coins, as reports name it. A unified account has one wallet for all its
  * categories. Each other product type has its own.
  */
-export const walletOf = (productType: string): string =>
-  isUnified(productType) ? unifiedWallet : productType;
+export const walletOf = <Of extends string>(
+  productType: Of,
+): Exclude<Of, UnifiedProductType> | typeof unifiedWallet =>
+  isUnified(productType) ? unifiedWallet : (productType as Exclude<Of, UnifiedProductType>);
 
 /** Whether an amount of this product type may contain its fee: in a unified account and the spot wallet. */
 export const mayContainFee = (productType: string): boolean =>

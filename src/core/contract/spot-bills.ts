@@ -44,6 +44,10 @@ const spotBillFields = {
 const timeOf = (text: string): EpochMs =>
   epochMs(Number(text) * (text.length <= 10 ? secondMs : 1));
 
+/** A coin of the spot wallet. The exchange's own example has one in lower case; "rTOWN" and the like are names of their own. */
+export const spotCoin = (coin: string): string =>
+  coin === coin.toLowerCase() ? coin.toUpperCase() : coin;
+
 /**
  * The rows of the spot wallet. A time in seconds and a coin in lower case, as in the exchange's own example, are kept in
  * `extra` as they came.
@@ -54,8 +58,7 @@ export const spotRows = billRows(
   (row) => {
     const { billId, groupType, businessType, size, fees, balance, ...values } = row;
     const cTime = timeOf(values.cTime);
-    const coin =
-      values.coin === values.coin.toLowerCase() ? values.coin.toUpperCase() : values.coin;
+    const coin = spotCoin(values.coin);
     const respelled = {
       ...(coin === values.coin ? {} : { coin: values.coin }),
       ...(cTime === Number(values.cTime) ? {} : { cTime: values.cTime }),

@@ -1,17 +1,33 @@
 import { z } from "zod";
+import {
+  add,
+  type Decimal,
+  decimalOf,
+  decimalText,
+  isZero,
+  subtract,
+  zero,
+} from "../../lib/decimal.ts";
 import type { Operation } from "./operation.ts";
-import { type ClassicProductType, classicProductTypes } from "./product-types.ts";
-import { decimal, optionalDecimal, optionalText, text } from "./scalars.ts";
+import {
+  classicProductTypes,
+  fundingWallet,
+  spotWallet,
+  unifiedWallet,
+  type Wallet,
+} from "./product-types.ts";
+import { asPrinted, decimal, optionalDecimal, optionalText, text } from "./scalars.ts";
+import { spotCoin } from "./spot-bills.ts";
 
-/** A wallet's coin, as it is now: its balance is `equity` less `unrealized`. */
+/** What a wallet holds of a coin now. */
 export type WalletBalance = {
   readonly coin: string;
-  readonly equity: string;
-  /** The profit of open positions, which is in the equity and in no bill; null where there is none. */
-  readonly unrealized: string | null;
-  /** Whether all coins are one margin. Nobody has shown that a coin's balance is then that of its bills. */
-  readonly isUnion: boolean;
+  readonly balance: string;
+  /** Whether nobody has shown that such a balance is that of the coin's bills. */
+  readonly mayDiffer: boolean;
 };
+
+const sent = (text: string | null): Decimal => (text === null ? zero : decimalOf(asPrinted(text)));
 
 /** Get Account List: the wallet of one product type of a classic account, one row a margin coin. */
 const classicBalances = {
@@ -32,9 +48,10 @@ const classicBalances = {
       .transform(
         ({ marginCoin, accountEquity, unrealizedPL, assetMode }): WalletBalance => ({
           coin: marginCoin,
-          equity: accountEquity,
-          unrealized: unrealizedPL,
-          isUnion: assetMode === "union",
+          // The profit of open positions is in the equity and in no bill.
+          balance: decimalText(subtract(sent(accountEquity), sent(unrealizedPL))),
+          // All coins are one margin.
+          mayDiffer: assetMode === "union",
         }),
       ),
   ),
@@ -50,22 +67,75 @@ const unifiedBalances = {
   data: z
     .looseObject({ assets: z.array(z.looseObject({ coin: text, balance: decimal })) })
     .transform(({ assets }) =>
-      assets.map(
-        ({ coin, balance }): WalletBalance => ({
-          coin,
-          equity: balance,
-          unrealized: null,
-          isUnion: true,
-        }),
-      ),
+      assets.map(({ coin, balance }): WalletBalance => ({ coin, balance, mayDiffer: true })),
     ),
   limit: { requests: 20, scope: "uid" },
 } as const satisfies Operation;
 
-export const balancesOperations = { classic: classicBalances, unified: unifiedBalances };
+/**
+ * Get Account Assets of the spot wallet: the coins that it holds. What is frozen by an order, or locked, moved no bill. Whether
+ * this holds for every kind of lock, and for what copy trading restricts, nobody has shown.
+ */
+const spotBalances = {
+  name: "spot assets",
+  path: "/api/v2/spot/account/assets",
+  access: "signed",
+  query: z.strictObject({}),
+  data: z.array(
+    z
+      .looseObject({
+        coin: text,
+        available: decimal,
+        frozen: optionalDecimal,
+        locked: optionalDecimal,
+        limitAvailable: optionalDecimal,
+      })
+      .transform(
+        ({ coin, available, frozen, locked, limitAvailable }): WalletBalance => ({
+          coin: spotCoin(coin),
+          balance: decimalText([available, frozen, locked].map(sent).reduce(add)),
+          mayDiffer: ![frozen, locked, limitAvailable].map(sent).every(isZero),
+        }),
+      ),
+  ),
+  limit: { requests: 10, scope: "uid" },
+} as const satisfies Operation;
 
-/** The question for a wallet's balances. @param productType undefined for the one wallet of a unified account. */
-export const balancesQuestion = (productType: ClassicProductType | undefined) =>
-  productType === undefined
-    ? { operation: unifiedBalances, query: {} }
-    : { operation: classicBalances, query: { productType } };
+/** Get Funding Assets of a unified account. The balance contains what is frozen: a withdrawal's bill comes when it is done. */
+const fundingBalances = {
+  name: "funding assets",
+  path: "/api/v3/account/funding-assets",
+  access: "signed",
+  query: z.strictObject({}),
+  data: z.array(
+    z.looseObject({ coin: text, balance: decimal, frozen: optionalDecimal }).transform(
+      ({ coin, balance, frozen }): WalletBalance => ({
+        coin,
+        balance,
+        mayDiffer: !isZero(sent(frozen)),
+      }),
+    ),
+  ),
+  limit: { requests: 20, scope: "uid" },
+} as const satisfies Operation;
+
+export const balancesOperations = {
+  classic: classicBalances,
+  unified: unifiedBalances,
+  spot: spotBalances,
+  funding: fundingBalances,
+};
+
+/** The question for what a wallet holds. */
+export function balancesQuestion(wallet: Wallet) {
+  switch (wallet) {
+    case spotWallet:
+      return { operation: spotBalances, query: {} };
+    case fundingWallet:
+      return { operation: fundingBalances, query: {} };
+    case unifiedWallet:
+      return { operation: unifiedBalances, query: {} };
+    default:
+      return { operation: classicBalances, query: { productType: wallet } };
+  }
+}

@@ -13,6 +13,8 @@ import {
   type ProductType,
   spotWallet,
   unifiedTypeOf,
+  unifiedWallet,
+  type Wallet,
 } from "../contract/product-types.ts";
 import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { spotBills } from "../contract/spot-bills.ts";
@@ -112,6 +114,17 @@ const listed: readonly Route[] = [
   signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
   signed(balancesOperations.classic, "classic", "bills", serveBalances),
   signed(balancesOperations.unified, "unified", "uta-mgt", serveAssets),
+  signed(balancesOperations.spot, "classic", "spot", async (_, context, credential) => {
+    const rows = await balancesOf(spotWallet, context, credential);
+    if (rows instanceof Refusal) return rows;
+    const none = { frozen: "0", locked: "0", limitAvailable: "0" };
+    return rows.map(({ coin, balance }) => ({ coin, available: balance, ...none }));
+  }),
+  signed(balancesOperations.funding, "unified", "uta-mgt", async (_, context, credential) => {
+    const rows = await balancesOf(fundingWallet, context, credential);
+    if (rows instanceof Refusal) return rows;
+    return rows.map(({ coin, balance }) => ({ coin, balance, available: balance, frozen: "0" }));
+  }),
   signed(accountSettings, "unified-mode", "uta-mgt", async (_, __, credential) => ({
     uid: credential.uid,
     accountMode: credentialMode(credential),
@@ -210,14 +223,22 @@ async function serveLoanToValue(
   return source.loanToValue({ caller: { uid, name }, now, riskUnitId });
 }
 
+async function balancesOf(
+  wallet: Wallet,
+  { source, now }: Context,
+  { uid, name, refused }: Credential,
+): ReturnType<Context["source"]["balances"]> {
+  const refusal = wallet === unifiedWallet ? undefined : refused?.get(wallet);
+  return refusal ?? source.balances({ caller: { uid, name }, now, wallet });
+}
+
 async function serveBalances(
   { productType }: z.output<typeof balancesOperations.classic.query>,
-  { source, now, demo }: Context,
-  { uid, name, refused }: Credential,
+  context: Context,
+  credential: Credential,
 ): Promise<Data> {
-  if (isDemoProductType(productType) && demo) return wrongEnvironment();
-  const refusal = refused?.get(productType);
-  const rows = refusal ?? (await source.balances({ caller: { uid, name }, now, productType }));
+  if (isDemoProductType(productType) && context.demo) return wrongEnvironment();
+  const rows = await balancesOf(productType, context, credential);
   if (rows instanceof Refusal) return rows;
   return rows.map(({ coin, balance }) => ({
     marginCoin: coin,
@@ -229,12 +250,8 @@ async function serveBalances(
   }));
 }
 
-async function serveAssets(
-  _: object,
-  { source, now }: Context,
-  { uid, name }: Credential,
-): Promise<Data> {
-  const rows = await source.balances({ caller: { uid, name }, now, productType: undefined });
+async function serveAssets(_: object, context: Context, credential: Credential): Promise<Data> {
+  const rows = await balancesOf(unifiedWallet, context, credential);
   if (rows instanceof Refusal) return rows;
   return {
     assets: rows.map(({ coin, balance }) => ({ coin, equity: balance, balance, locked: "0" })),

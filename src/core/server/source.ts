@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { EpochMs } from "../../lib/time.ts";
-import type { ClassicProductType, ProductType } from "../contract/product-types.ts";
+import type { ClassicProductType, ProductType, Wallet } from "../contract/product-types.ts";
 import type { WithdrawingWallet } from "../contract/withdrawals.ts";
 
 /**
@@ -127,9 +127,9 @@ type Asked = Pick<BillsRequest, "caller" | "now">;
 
 /** Where the server's answers come from. */
 export type Source = {
-  /** What each coin's balance is, as a decimal. A unified account has one wallet, of no product type. */
+  /** What each coin's balance in a wallet is, as a decimal. */
   balances(
-    request: Asked & { readonly productType: ClassicProductType | undefined },
+    request: Asked & { readonly wallet: Wallet },
   ): Promise<readonly { readonly coin: string; readonly balance: string }[] | Refusal>;
   bills(request: BillsRequest): Promise<WirePage | Refusal>;
   /** Oldest first. Absent where there are none. */

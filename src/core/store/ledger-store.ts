@@ -1,6 +1,7 @@
 import PQueue from "p-queue";
 import { DatabaseSilentError } from "../../lib/errors.ts";
 import type { EpochMs } from "../../lib/time.ts";
+import { unifiedWallet, type Wallet } from "../contract/product-types.ts";
 import {
   type Database,
   inTransactionAfter,
@@ -138,15 +139,17 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
       write((tx) => commitLoanToValue(tx, commit)),
     commitBalances: (commit: BalancesCommit): Promise<void> =>
       write((tx) => commitBalances(tx, account, commit)),
-    /** @param at the exchange's time; undefined where the balances are no longer refused. */
-    recordBalancesRefused: (at: EpochMs | undefined): Promise<void> =>
-      write((tx) => recordRefused(tx, account, "balances_refused_at", at)),
+    /** @param at the exchange's time; undefined where the wallet's balances are no longer refused. */
+    recordBalancesRefused: (wallet: Wallet, at: EpochMs | undefined): Promise<void> => {
+      const row = { account, productType: wallet === unifiedWallet ? "" : wallet };
+      return write((tx) => recordRefused(tx, row, "balances_refused_at", at));
+    },
     unrecordedWithdrawals: (now: EpochMs): Promise<readonly UnrecordedWithdrawals[]> =>
       read((from) => readUnrecorded(from, account, now)),
     commitWithdrawals: (commit: WithdrawalsCommit): Promise<void> =>
       write((tx) => commitWithdrawals(tx, account, commit)),
     /** @param at the exchange's time; undefined where the records are no longer refused. */
     recordWithdrawalsRefused: (at: EpochMs | undefined): Promise<void> =>
-      write((tx) => recordRefused(tx, account, "withdrawals_refused_at", at)),
+      write((tx) => recordRefused(tx, { account, productType: "" }, "withdrawals_refused_at", at)),
   };
 }

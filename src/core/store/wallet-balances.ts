@@ -29,8 +29,7 @@ export async function commitBalances(
   account: string,
   { wallet, readAt, balances }: BalancesCommit,
 ): Promise<void> {
-  const column = (pick: (one: BalancesCommit["balances"][number]) => string | null) =>
-    textArray(balances.map(pick));
+  const column = (pick: (one: WalletBalance) => string) => textArray(balances.map(pick));
   const at = sql`${isoTime(readAt)}::timestamptz`;
   await tx.execute(sql`
     insert into wallet_balances (
@@ -46,13 +45,12 @@ export async function commitBalances(
       told.balance,
       told.may_differ
     from (
-      select coin, equity - coalesce(unrealized, 0) as balance, is_union as may_differ
+      select coin, balance, may_differ
       from unnest(
         ${column(({ coin }) => coin)}::text[],
-        ${column(({ equity }) => equity)}::numeric[],
-        ${column(({ unrealized }) => unrealized)}::numeric[],
-        ${column(({ isUnion }) => String(isUnion))}::boolean[]
-      ) as answer (coin, equity, unrealized, is_union)
+        ${column(({ balance }) => balance)}::numeric[],
+        ${column(({ mayDiffer }) => String(mayDiffer))}::boolean[]
+      ) as answer (coin, balance, may_differ)
     ) as told
     left join (
       select distinct on (coin) coin, first_seen_at, last_seen_at, balance, may_differ

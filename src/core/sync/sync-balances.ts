@@ -1,9 +1,9 @@
 import { ExchangeError } from "../../lib/errors.ts";
 import { dayMs } from "../../lib/time.ts";
 import {
-  isSpotOrFunding,
-  isUnified,
   unifiedProductTypes,
+  unifiedWallet,
+  type Wallet,
   walletOf,
 } from "../contract/product-types.ts";
 import { balancesQuestion } from "../contract/wallet-balances.ts";
@@ -19,41 +19,39 @@ type BalancesDeps = HeldDeps &
 
 /**
  * Stores what the exchange says that each wallet holds, by one request a wallet, once its bills were read. The check compares
- * it with the bills as soon as their time is settled. What is refused is asked again after a day. Fails no run: failures are told.
+ * it with the bills as soon as their time is settled. A wallet that is refused is asked about again after a day. Fails no run:
+ * failures are told.
  *
  * @param ledgers those that were read without an error.
  */
 export async function syncBalances(
   deps: BalancesDeps,
-  { balancesRefusedAt }: Pick<AccountState, "balancesRefusedAt">,
+  { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   ledgers: readonly LedgerReport[],
 ): Promise<void> {
   const { exchangeNow, held, onFailure } = deps;
-  if (balancesRefusedAt !== undefined && exchangeNow() - balancesRefusedAt < dayMs) return;
   const wallets = Map.groupBy(ledgers, ({ ledger }) => walletOf(ledger.productType));
-  try {
-    for (const [wallet, ofWallet] of wallets) await syncWallet(deps, wallet, ofWallet);
-    if (balancesRefusedAt !== undefined) await held.store.recordBalancesRefused(undefined);
-  } catch (error) {
-    if (!(error instanceof ExchangeError)) throw error;
-    const what = `balances are not compared: ${error.message}`;
-    onFailure(new ExchangeError(error.kind, what, { cause: error }));
-    if (isOfProductType(error.kind)) await held.store.recordBalancesRefused(exchangeNow());
+  for (const [wallet, { length }] of wallets) {
+    // The categories of a unified account share its balances: who lacks one knows none.
+    if (wallet === unifiedWallet && length < unifiedProductTypes.length) continue;
+    const refusedAt = balancesRefusedAt.get(wallet);
+    if (refusedAt !== undefined && exchangeNow() - refusedAt < dayMs) continue;
+    try {
+      await syncWallet(deps, wallet);
+      if (refusedAt !== undefined) await held.store.recordBalancesRefused(wallet, undefined);
+    } catch (error) {
+      if (!(error instanceof ExchangeError)) throw error;
+      const what = `balances of ${wallet} are not compared: ${error.message}`;
+      onFailure(new ExchangeError(error.kind, what, { cause: error }));
+      // Another failure is of all wallets.
+      if (!isOfProductType(error.kind)) return;
+      await held.store.recordBalancesRefused(wallet, exchangeNow());
+    }
   }
 }
 
-async function syncWallet(
-  { client, held, signal }: BalancesDeps,
-  wallet: string,
-  ledgers: readonly LedgerReport[],
-): Promise<void> {
-  const productType = ledgers[0]?.ledger.productType;
-  if (productType === undefined) return;
-  // The categories of a unified account share its balances: who lacks one knows none.
-  if (isUnified(productType) && ledgers.length < unifiedProductTypes.length) return;
-  // No operation is known that tells what spot and funding wallets hold.
-  if (isSpotOrFunding(productType)) return;
-  const { operation, query } = balancesQuestion(isUnified(productType) ? undefined : productType);
+async function syncWallet({ client, held, signal }: BalancesDeps, wallet: Wallet): Promise<void> {
+  const { operation, query } = balancesQuestion(wallet);
   const { data, requestTime } = await client.ask(operation, query, {
     signal,
     beforeSend: held.assertHeld,

@@ -32,9 +32,9 @@ export type AccountState = {
   readonly mode: { readonly name: AccountMode; readonly since: EpochMs } | undefined;
   readonly notAvailable: readonly NotAvailable[];
   readonly ended: readonly Ended[];
-  /** When the exchange last refused the account's balances to its key; undefined where it does not. */
-  readonly balancesRefusedAt?: EpochMs | undefined;
-  /** The same of the records of its withdrawals. */
+  /** When the exchange last refused to tell the key what a wallet holds; only of wallets of which it does. */
+  readonly balancesRefusedAt?: ReadonlyMap<string, EpochMs>;
+  /** When it last refused the records of the account's withdrawals to the key; undefined where it does not. */
   readonly withdrawalsRefusedAt?: EpochMs | undefined;
 };
 

@@ -4,6 +4,7 @@ import {
   type ClassicProductType,
   isUnified,
   unifiedProductTypes,
+  unifiedWallet,
 } from "../../core/contract/product-types.ts";
 import { taxTypes } from "../../core/contract/tax-records.ts";
 import {
@@ -60,15 +61,15 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
       const record = riskUnitId === undefined ? onlyRecord : riskUnits.get(riskUnitId);
       return record ?? new Refusal(400, "40020", "Parameter riskUnitId error");
     },
-    async balances({ caller, now, productType }) {
+    async balances({ caller, now, wallet }) {
       const { bills } = accountOf(caller.uid).ledger;
       // A bill moves the balance when it is booked, and may be shown later.
       const booked =
-        productType === undefined
+        wallet === unifiedWallet
           ? unifiedProductTypes
               .flatMap((type) => bills[type].filter(({ billId }) => snowflakeTime(billId) <= now))
               .toSorted(byId)
-          : bills[productType].filter(({ cTime }) => cTime <= now);
+          : bills[wallet].filter(({ cTime }) => cTime <= now);
       const last = new Map(
         booked.map((bill) => [bill.coin, Object(currentRow(bill, now)).balance]),
       );

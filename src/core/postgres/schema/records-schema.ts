@@ -220,7 +220,7 @@ export const walletBalances = pgTable(
     firstSeenAt: time("first_seen_at").notNull(),
     lastSeenAt: time("last_seen_at").notNull(),
     balance: numeric("balance").notNull(),
-    /** Whether it may rightly differ from the balance of the bills: in union asset mode, and in a unified account. */
+    /** Whether it may rightly differ from the balance of the bills: in union asset mode, in a unified account, and while coins are frozen. */
     mayDiffer: boolean("may_differ").notNull(),
     /** The balance that follows from the bills, as the last check found; null before one, or where none follows. */
     expected: numeric("expected"),

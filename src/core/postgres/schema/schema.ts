@@ -150,12 +150,12 @@ export const ledgers = pgTable(
     /** When a run last asked for it and was refused. */
     notAvailableAskedAt: time("not_available_asked_at"),
     notAvailableReason: text("not_available_reason"),
+    /** When the exchange last refused to tell the key what this wallet holds; null where it does not. A unified account's is of the whole account. */
+    balancesRefusedAt: time("balances_refused_at"),
     // The rest is of whole accounts only.
     /** The API that serves the account, as the last run was told, and the exchange's time when a run was first told so. */
     mode: text("mode", { enum: ["classic", "unified"] }),
     modeSince: time("mode_since"),
-    /** When the exchange last refused the account's balances to its key; null where it does not. */
-    balancesRefusedAt: time("balances_refused_at"),
     /** When the exchange last refused the records of withdrawals to its key; null where it does not. */
     withdrawalsRefusedAt: time("withdrawals_refused_at"),
     /** The account's first name, and when it was last renamed; null where it never was. */

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { type EpochMs, isoTime } from "../../../lib/time.ts";
-import { type ProductType, productTypes } from "../../contract/product-types.ts";
+import { type ProductType, productTypes, unifiedWallet } from "../../contract/product-types.ts";
 import type { Queryable, Transaction } from "../../postgres/connect.ts";
 import { withDatabaseErrors } from "../../postgres/database-errors.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../../postgres/values.ts";
@@ -85,7 +85,13 @@ function stateOf(rows: readonly Row[]): StoredState {
     stored: rows.flatMap(({ product_type, is_stored }) =>
       product_type !== "" && is_stored ? [product_type] : [],
     ),
-    balancesRefusedAt: timeFrom(whole?.balances_refused_at ?? null),
+    balancesRefusedAt: new Map(
+      rows.flatMap(({ product_type, balances_refused_at }) =>
+        balances_refused_at === null
+          ? []
+          : [[product_type || unifiedWallet, timeFrom(balances_refused_at)]],
+      ),
+    ),
     withdrawalsRefusedAt: timeFrom(whole?.withdrawals_refused_at ?? null),
     retired: new Map(
       rows.flatMap(({ product_type, retired_at }) =>
@@ -146,17 +152,20 @@ export async function recordAvailability(
       and not_available_since is not null`);
 }
 
-/** @param at the exchange's time; undefined where it is no longer refused. */
+/**
+ * @param productType of the ledger, or none for the whole account.
+ * @param at the exchange's time; undefined where it is no longer refused.
+ */
 export async function recordRefused(
   tx: Transaction,
-  account: string,
+  { account, productType }: { readonly account: string; readonly productType: string },
   column: "balances_refused_at" | "withdrawals_refused_at",
   at: EpochMs | undefined,
 ): Promise<void> {
   const refusedAt = sql.identifier(column);
   await tx.execute(sql`
     insert into ledgers (account, product_type, ${refusedAt})
-    values (${account}, '', ${at === undefined ? null : isoTime(at)})
+    values (${account}, ${productType}, ${at === undefined ? null : isoTime(at)})
     on conflict (account, product_type) do update
     set ${refusedAt} = excluded.${refusedAt}`);
 }
