@@ -11,7 +11,8 @@ import {
   productTypes,
 } from "../src/core/contract/product-types.ts";
 import { Refusal } from "../src/core/server/source.ts";
-import { type AccountReport, isComplete } from "../src/core/sync/run.ts";
+import { isComplete } from "../src/core/sync/is-complete.ts";
+import type { AccountReport } from "../src/core/sync/run.ts";
 import { productTypesOf } from "../src/core/words/account-state.ts";
 import { hourMs } from "../src/lib/time.ts";
 import { openTestDatabase } from "./support/database.ts";

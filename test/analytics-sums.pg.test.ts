@@ -7,7 +7,7 @@ import { beforeAll, expect, test } from "vitest";
 import { type Bill, noPosition } from "../src/core/contract/bill.ts";
 import { businessTypes } from "../src/core/contract/business-types.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import { epochMs, hourMs, isoTime } from "../src/lib/time.ts";
 import { snowflake } from "../src/wings/sandbox/entry.ts";
 import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";

@@ -8,7 +8,7 @@ import { unifiedProductTypes } from "../src/core/contract/product-types.ts";
 import { balancesOperations } from "../src/core/contract/wallet-balances.ts";
 import type { Answer } from "../src/core/server/api.ts";
 import type { Source } from "../src/core/server/source.ts";
-import { isComplete } from "../src/core/sync/run.ts";
+import { isComplete } from "../src/core/sync/is-complete.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
 import type { AccountBills } from "../src/wings/sandbox/ledger.ts";

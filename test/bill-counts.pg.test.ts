@@ -7,7 +7,7 @@ import { type Database, inTransaction, openDatabase } from "../src/core/postgres
 import { recount } from "../src/core/store/bill-counts.ts";
 import { findDifferingDays } from "../src/core/store/differing-days.ts";
 import { mapType } from "../src/core/store/reference/stored-business-types.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import type { Ledger } from "../src/core/words/ledger.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";

@@ -5,7 +5,7 @@ import type { Bill } from "../src/core/contract/bill.ts";
 import type { ProductType } from "../src/core/contract/product-types.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { findDifferingDays } from "../src/core/store/differing-days.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import { dayMs, epochMs } from "../src/lib/time.ts";
 import { decimalText } from "../src/wings/sandbox/money.ts";
 import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";

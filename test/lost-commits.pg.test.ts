@@ -2,7 +2,8 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { type AccountReport, isComplete } from "../src/core/sync/run.ts";
+import { isComplete } from "../src/core/sync/is-complete.ts";
+import type { AccountReport } from "../src/core/sync/run.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
 import { simulate } from "./support/simulation.ts";

@@ -8,7 +8,7 @@ import { loanToValue } from "../src/core/contract/loan-to-value.ts";
 import { signature } from "../src/core/contract/signature.ts";
 import { symbols } from "../src/core/contract/symbols.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import { epochMs, hourMs } from "../src/lib/time.ts";
 import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";

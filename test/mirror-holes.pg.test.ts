@@ -8,7 +8,7 @@ import { afterAll, expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import type { Bill } from "../src/core/contract/bill.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";

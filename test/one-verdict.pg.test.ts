@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import type { Bill } from "../src/core/contract/bill.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import { writeAccounts } from "./support/accounts-file.ts";
 import { billAt } from "./support/bills.ts";

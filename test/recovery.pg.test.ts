@@ -10,7 +10,7 @@ import { asPrinted } from "../src/core/contract/scalars.ts";
 import type { Answer } from "../src/core/server/api.ts";
 import { analyzeGrown } from "../src/core/store/analyze.ts";
 import { findDifferingDays } from "../src/core/store/differing-days.ts";
-import { isComplete } from "../src/core/sync/run.ts";
+import { isComplete } from "../src/core/sync/is-complete.ts";
 import { dayMs, epochMs, isoTime, retentionMs } from "../src/lib/time.ts";
 import { fileDatabase } from "./support/database.ts";
 import { openPageServer } from "./support/page-server.ts";

@@ -6,7 +6,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { replayRejected } from "../src/core/store/replay-rows.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import type { Ledger } from "../src/core/words/ledger.ts";
 import type { RejectedRow } from "../src/core/words/page.ts";
 import { LeaseLostError } from "../src/lib/errors.ts";

@@ -10,7 +10,7 @@ import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { unifiedProductTypes } from "../src/core/contract/product-types.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { findDifferingDays } from "../src/core/store/differing-days.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import { bookedMaxMs, epochMs, hourMs } from "../src/lib/time.ts";
 import { snowflake } from "../src/wings/sandbox/entry.ts";
 import { decimalText, unifiedPlaces, units } from "../src/wings/sandbox/money.ts";

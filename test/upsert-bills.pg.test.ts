@@ -7,7 +7,7 @@ import { type Bill, classicRows, noPosition } from "../src/core/contract/bill.ts
 import { parseExactJson, sortedJson } from "../src/core/contract/json.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { readBillsByKey, readStoredBills } from "../src/core/store/bill-rows.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import type { Ledger } from "../src/core/words/ledger.ts";
 import { epochMs } from "../src/lib/time.ts";
 import { aBill, aLedger, bills } from "./support/bills.ts";

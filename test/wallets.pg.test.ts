@@ -4,7 +4,7 @@ import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { billsApiOf } from "../src/core/contract/bills-api.ts";
 import { type ProductType, unifiedProductTypes } from "../src/core/contract/product-types.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
-import { upsertBills } from "../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import { epochMs } from "../src/lib/time.ts";
 import type { ModeChange } from "../src/wings/sandbox/ledger.ts";
 import { aBill, billAt } from "./support/bills.ts";

@@ -3,7 +3,7 @@ import type { Config } from "../accounts/config.ts";
 import type { Environment } from "../accounts/settings.ts";
 import type { ProductType } from "../core/contract/product-types.ts";
 import type { Queryable } from "../core/postgres/connect.ts";
-import type { RecoverBills } from "../core/sync/run.ts";
+import type { RecoverBills } from "../core/sync/recovered.ts";
 import { asTyped } from "../lib/as-typed.ts";
 import {
   AccountHeldError,

@@ -1,4 +1,5 @@
-import { type AccountReport, isComplete } from "../../src/core/sync/run.ts";
+import { isComplete } from "../../src/core/sync/is-complete.ts";
+import type { AccountReport } from "../../src/core/sync/run.ts";
 import { intersect, interval } from "../../src/core/words/intervals.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
 import { modeOfType } from "./account.ts";

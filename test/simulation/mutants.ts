@@ -128,10 +128,12 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "if (isSame(before, served)) return [];": "return [];",
     },
   },
-  "src/core/store/upsert-bills.ts": {
+  "src/core/store/store-bills.ts": {
     "a tax record stored over the bill that a page served": {
       "bills.filter(({ billId }) => !stored.has(billId))": "bills",
     },
+  },
+  "src/core/store/upsert-bills.ts": {
     "restatements dropped": {
       "last !== undefined && isSame(last.bill, bill)": "last !== undefined",
     },
@@ -160,7 +162,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   "src/core/store/record-time.ts": {
     "time that was lost not recorded": { "`lost + ${multirange(plan.lost)}`": "`lost`" },
   },
-  "src/core/sync/run.ts": {
+  "src/core/sync/is-complete.ts": {
     "a ledger that failed counts as complete": {
       "        error === undefined &&\n        windowsRead === windowsPlanned &&\n": "",
     },

@@ -1,7 +1,7 @@
 import type { Bill } from "../../src/core/contract/bill.ts";
 import { type ProductType, unifiedProductTypes } from "../../src/core/contract/product-types.ts";
 import type { Transaction } from "../../src/core/postgres/connect.ts";
-import { upsertBills } from "../../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../../src/core/store/store-bills.ts";
 import { epochMs, hourMs, secondMs } from "../../src/lib/time.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 import { smallLedger, smallLedgerStart } from "./small-ledger.ts";

@@ -3,7 +3,7 @@ import type { Bill } from "../../src/core/contract/bill.ts";
 import { billsApiOf } from "../../src/core/contract/bills-api.ts";
 import type { ProductType } from "../../src/core/contract/product-types.ts";
 import { type Database, inTransaction, type Queryable } from "../../src/core/postgres/connect.ts";
-import { upsertBills } from "../../src/core/store/upsert-bills.ts";
+import { upsertBills } from "../../src/core/store/store-bills.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
 import type { Ledger } from "../../src/core/words/ledger.ts";
 import { dayMs, epochMs, isoTime } from "../../src/lib/time.ts";

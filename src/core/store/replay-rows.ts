@@ -9,7 +9,7 @@ import { textArray, timeText } from "../postgres/values.ts";
 import type { Ledger } from "../words/ledger.ts";
 import { readBillsByKey } from "./bill-rows.ts";
 import { checkLease, type LeaseInUse } from "./lease.ts";
-import { addMissing, upsertBills } from "./upsert-bills.ts";
+import { addMissing, upsertBills } from "./store-bills.ts";
 
 // Rows are small, and a failure loses the work on one batch.
 const batchRows = 500;

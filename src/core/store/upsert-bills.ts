@@ -1,13 +1,10 @@
 import { getTableColumns, sql } from "drizzle-orm";
 import { DatabaseError } from "../../lib/errors.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
-import type { Bill } from "../contract/bill.ts";
 import type { ProductType } from "../contract/product-types.ts";
-import { listedBusinessTypes } from "../contract/unified-business-types.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { bills } from "../postgres/schema/schema.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../postgres/values.ts";
-import type { Ledger } from "../words/ledger.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
 import { countStored } from "./bill-counts.ts";
 import {
@@ -22,7 +19,7 @@ import {
   unnested,
 } from "./bill-rows.ts";
 import { putIntoDays, takeOutOfDays } from "./days.ts";
-import { insertMissingTypes } from "./reference/stored-business-types.ts";
+import { insertMissingTypes, readUnmetTypes } from "./reference/stored-business-types.ts";
 
 /*
  * Bills are written in three steps: a look says which are stored and with what content, `changesOf` decides
@@ -30,8 +27,8 @@ import { insertMissingTypes } from "./reference/stored-business-types.ts";
  * the bills themselves take most of the time.
  */
 
-type BillsOfPage = Pick<PageCommit, "ledger" | "bills">;
-type BillCounts = Omit<PageCounts, "rejected">;
+export type BillsOfPage = Pick<PageCommit, "ledger" | "bills">;
+export type BillCounts = Omit<PageCounts, "rejected">;
 
 /** What is read before bills are written. */
 export type BillsBefore = {
@@ -59,27 +56,6 @@ type BillChanges = {
   readonly written: readonly BillRow[];
   readonly replaced: readonly Replaced[];
 };
-
-/**
- * Stores bills by their key, in the order of the pages. A bill that is stored unchanged is not
- * rewritten. One that is stored with other content is overwritten, and its old content goes to
- * `bill_revisions`. Decimals are compared as text: 1.0 that becomes 1.00 is a change. A business
- * type that is not in the program's list gets a row, so that every bill can be joined to one.
- *
- * All pages belong to one account, which the caller holds: two writers at once would both count the
- * bills that both store.
- *
- * @returns the counts of each page, in the order of the pages.
- */
-export async function upsertBills(
-  tx: Transaction,
-  pages: readonly BillsOfPage[],
-): Promise<readonly BillCounts[]> {
-  const before = await lookUpBills(tx, pages);
-  const changes = changesOf(pages, before);
-  await writeBills(tx, pages, changes, before);
-  return changes.counts;
-}
 
 /** Reads it in one round trip. */
 export async function lookUpBills(
@@ -238,43 +214,4 @@ async function keepReplaced(
       ${textArray(replaced.map(({ ingestedAt }) => ingestedAt))}::timestamptz[],
       ${textArray(replaced.map(({ place }) => String(place)))}::int[]
     ) as replaced (product_type, bill_id, ${contentList}, ingested_at, place)`);
-}
-
-const listedTypes = new Set(listedBusinessTypes.map(({ code }) => code));
-
-/** The business types that have no row yet. Those of the program's list have one since the migration. */
-async function readUnmetTypes(
-  tx: Transaction,
-  pages: readonly Pick<PageCommit, "bills">[],
-): Promise<readonly string[]> {
-  const unlisted = new Set<string>();
-  for (const { bills } of pages) {
-    for (const { businessType } of bills) {
-      if (!listedTypes.has(businessType)) unlisted.add(businessType);
-    }
-  }
-  if (unlisted.size === 0) return [];
-  const codes = [...unlisted].sort();
-  const { rows } = await tx.execute<{ code: string }>(sql`
-    select code
-    from business_types
-    where code = any(${textArray(codes)}::text[])`);
-  const known = new Set(rows.map(({ code }) => code));
-  return codes.filter((code) => !known.has(code));
-}
-
-/** Stores those bills of tax records of which no other content is stored. */
-export async function addMissing(
-  tx: Transaction,
-  ledger: Ledger,
-  bills: readonly Bill[],
-): Promise<BillCounts> {
-  const before = await lookUpBills(tx, [{ ledger, bills }]);
-  const stored = new Set(before.stored.map(({ bill }) => bill.billId));
-  const missing = bills.filter(({ billId }) => !stored.has(billId));
-  const pages = [{ ledger, bills: missing }];
-  const changes = changesOf(pages, { ...before, stored: [] });
-  await writeBills(tx, pages, changes, { ...before, stored: [] });
-  const [counts = { new: 0, unchanged: 0, restated: 0 }] = changes.counts;
-  return { ...counts, unchanged: bills.length - missing.length };
 }

@@ -1,6 +1,5 @@
 import PQueue from "p-queue";
 import { ExchangeError, isRefused, messageOf } from "../../lib/errors.ts";
-import type { EpochMs } from "../../lib/time.ts";
 import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
 import {
   loanToValue as classicLoanToValue,
@@ -9,9 +8,7 @@ import {
 import { isDemoProductType, isSpotOrFunding, type ProductType } from "../contract/product-types.ts";
 import type { LeasedAccount } from "../store/ledger-store.ts";
 import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
-import { type Interval, subtract } from "../words/intervals.ts";
-import type { Ledger, Walk } from "../words/ledger.ts";
-import type { PageCounts } from "../words/page.ts";
+import type { Walk } from "../words/ledger.ts";
 import {
   assertSomethingToRead,
   type EndedLedger,
@@ -20,6 +17,7 @@ import {
 } from "./account-mode.ts";
 import { failureScope } from "./failure-scope.ts";
 import { type BillsDeps, type HeldDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
+import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recovered.ts";
 import { syncBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
@@ -42,30 +40,6 @@ type AccountSyncDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
   readonly onFailure: (failure: ExchangeError) => void;
   /** @throws AccountHeldError where another run holds the account. */
   readonly takeLease: (account: string) => Promise<LeasedAccount & AsyncDisposable>;
-};
-
-/** What the recovery of an account's older time is given. */
-export type RecoverDeps = HeldDeps &
-  Pick<BillsDeps, "client" | "signal"> &
-  Pick<AccountSyncDeps, "onFailure">;
-
-/** Recovers the older time of an account's ledgers from tax records. Never throws: failures are in the reports. */
-export type RecoverBills = (
-  deps: RecoverDeps,
-  account: string,
-  productTypes: readonly ProductType[],
-) => Promise<readonly RecoverReport[]>;
-
-/** What became of one ledger's older time. */
-export type RecoverReport = PageCounts & {
-  readonly ledger: Ledger;
-  readonly requests: number;
-  readonly recovered: readonly Interval[];
-  /** Milliseconds with as many rows as an answer holds: others may be missing. */
-  readonly partlyRecovered: readonly EpochMs[];
-  /** Why nothing was recovered that is wanted; undefined where it was. */
-  readonly notRecoveredReason: string | undefined;
-  readonly error: unknown;
 };
 
 export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
@@ -135,43 +109,8 @@ export async function syncAccount(
   }
 }
 
-/** Time that was lost to the bills and then recovered is not missing. */
-const withoutRecovered = (
-  ledgers: readonly LedgerReport[],
-  recovery: readonly RecoverReport[],
-): readonly LedgerReport[] =>
-  ledgers.map((one) => {
-    const ofLedger = recovery.filter((part) => part.ledger.productType === one.ledger.productType);
-    const recovered = ofLedger.flatMap((part) => part.recovered);
-    return { ...one, lost: subtract(one.lost, recovered) };
-  });
-
 const isRefusal = (error: unknown): boolean =>
   error instanceof ExchangeError && failureScope(error) === "account";
-
-/**
- * Whether nothing is missing: there was no error, every window was walked, no row was rejected, no time was
- * found lost, no ledger ended with unread time, and no millisecond of tax records may hold more than was shown.
- * Tax records that are not believed, or that the key may not read, are a notice: the ledger is what it was without them.
- */
-export function isComplete(report: AccountReport): boolean {
-  const { error, ended = [], loanToValue, ledgers, recovery = [] } = report;
-  return (
-    error === undefined &&
-    recovery.every(
-      (one) => one.error === undefined && one.rejected === 0 && one.partlyRecovered.length === 0,
-    ) &&
-    ended.every(({ unread }) => unread.length === 0) &&
-    loanToValue.every((unit) => unit.error === undefined) &&
-    ledgers.every(
-      ({ error, windowsPlanned, windowsRead, rejected, lost }) =>
-        error === undefined &&
-        windowsRead === windowsPlanned &&
-        rejected === 0 &&
-        lost.length === 0,
-    )
-  );
-}
 
 /** The result of syncing an account's bills. */
 type BillsReport = {

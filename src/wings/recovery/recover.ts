@@ -3,7 +3,7 @@ import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { asPrinted } from "../../core/contract/scalars.ts";
 import { type TaxApi, taxApiOf } from "../../core/contract/tax-records.ts";
-import type { RecoverBills, RecoverDeps, RecoverReport } from "../../core/sync/run.ts";
+import type { RecoverBills, RecoverDeps, RecoverReport } from "../../core/sync/recovered.ts";
 import {
   type Interval,
   interval,

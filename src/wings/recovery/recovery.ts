@@ -6,7 +6,7 @@ import { msOf, onlyRow, textArray, timeFrom } from "../../core/postgres/values.t
 import { readKnownTime } from "../../core/store/known-time.ts";
 import { addRecovered } from "../../core/store/record-time.ts";
 import { rejectRows } from "../../core/store/rejected-bills.ts";
-import { addMissing } from "../../core/store/upsert-bills.ts";
+import { addMissing } from "../../core/store/store-bills.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
 import type { PageCounts, ReadRows } from "../../core/words/page.ts";

@@ -5,6 +5,7 @@ import { type Database, inTransaction, type Transaction } from "../../postgres/c
 import { withDatabaseErrors } from "../../postgres/database-errors.ts";
 import { businessTypes } from "../../postgres/schema/schema.ts";
 import { textArray } from "../../postgres/values.ts";
+import type { PageCommit } from "../../words/page.ts";
 
 /** A business type, and the category that it counts as. */
 export type MappedType = typeof businessTypes.$inferSelect;
@@ -86,6 +87,29 @@ export async function seedBusinessTypes(db: Database): Promise<void> {
       listed_category = excluded.listed_category,
       changed_at = ${changedAt(sql`coalesce(business_types.category_by_user, excluded.listed_category)`)},
       meaning = excluded.meaning`);
+}
+
+const listedTypes = new Set(listedBusinessTypes.map(({ code }) => code));
+
+/** The business types that have no row yet. Those of the program's list have one since the migration. */
+export async function readUnmetTypes(
+  tx: Transaction,
+  pages: readonly Pick<PageCommit, "bills">[],
+): Promise<readonly string[]> {
+  const unlisted = new Set<string>();
+  for (const { bills } of pages) {
+    for (const { businessType } of bills) {
+      if (!listedTypes.has(businessType)) unlisted.add(businessType);
+    }
+  }
+  if (unlisted.size === 0) return [];
+  const codes = [...unlisted].sort();
+  const { rows } = await tx.execute<{ code: string }>(sql`
+    select code
+    from business_types
+    where code = any(${textArray(codes)}::text[])`);
+  const known = new Set(rows.map(({ code }) => code));
+  return codes.filter((code) => !known.has(code));
 }
 
 /** Adds rows for these types. In a distributed database, writing to this table takes every node. */
