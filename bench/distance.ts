@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { messageOf } from "../src/lib/errors.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "../test/exchange/sandbox.ts";
 import { entryOf, writeAccounts } from "../test/support/accounts-file.ts";
 import { distantServer, type Link } from "../test/support/tcp-proxy.ts";
 import { openDatabases, query } from "./backfill/databases.ts";

@@ -15,12 +15,12 @@ import {
 import { createRateLimiter, type RateLimiter } from "../src/core/exchange/rate-limiter.ts";
 import { exchangeOf } from "../src/core/exchange/session.ts";
 import type { HttpAnswer, Transport } from "../src/core/exchange/transport.ts";
-import { rollingWindow } from "../src/core/server/arrivals.ts";
 import type { Clock } from "../src/lib/clock.ts";
 import type { ExchangeError } from "../src/lib/errors.ts";
 import { Secret } from "../src/lib/secret.ts";
 import { hourMs, minuteMs, secondMs } from "../src/lib/time.ts";
-import { createSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { createSandbox } from "./exchange/sandbox.ts";
+import { peakOf } from "./exchange/statistics.ts";
 import { emptyPage, secretsOf, testAccount } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";
 
@@ -36,7 +36,7 @@ function world(accounts: number) {
     edges: [],
     accountNames: Array.from({ length: accounts }, (_, index) => `desk-${index}`),
   });
-  const minute = rollingWindow(minuteMs);
+  const minute = peakOf(minuteMs);
   const transport: Transport = async ({ url, headers }) => {
     await time.clock.sleep(wayMs);
     minute.arrive(time.now());
@@ -252,7 +252,7 @@ describe("accounts side by side", () => {
 
   test("accounts of one user share its limit from the moment when the user is known", async () => {
     const time = virtualClock(Date.UTC(2026, 3, 30));
-    const arrivals = rollingWindow(secondMs);
+    const arrivals = peakOf(secondMs);
     const access = {
       clock: time.clock,
       random: () => 0.5,

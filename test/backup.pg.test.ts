@@ -20,7 +20,7 @@ import { backUp, keptTables } from "../src/wings/backup/backup.ts";
 import { readBackup } from "../src/wings/backup/backup-file.ts";
 import { restore } from "../src/wings/backup/restore.ts";
 import { compareWithLedger } from "../src/wings/sandbox/comparison.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { openTestDatabase, type TestDatabase, testDatabase } from "./support/database.ts";
 import { otherPostgres } from "./support/debian-postgres.ts";

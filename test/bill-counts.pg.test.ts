@@ -11,7 +11,7 @@ import { upsertBills } from "../src/core/store/store-bills.ts";
 import type { Ledger } from "../src/core/words/ledger.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { aLedger, bills } from "./support/bills.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { fileDatabase, openTestDatabase } from "./support/database.ts";

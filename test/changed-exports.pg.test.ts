@@ -1,7 +1,7 @@
 // An export after `accounts rename` or `types set` has what they changed, and Koinly knows the bills of a renamed account.
 
 import { expect, test } from "vitest";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import { keyInfo } from "../src/core/contract/key-info.ts";
 import { balancesOperations } from "../src/core/contract/wallet-balances.ts";
-import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
 import { withFaults } from "./exchange/network.ts";
+import type { SandboxOptions } from "./exchange/sandbox.ts";
 import { type CliEnvironment, runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 

@@ -6,7 +6,7 @@ import { accountBills } from "../src/core/contract/account-bills.ts";
 import { classicProductTypes, spotWallet } from "../src/core/contract/product-types.ts";
 import type { Credential } from "../src/core/server/source.ts";
 import { dayMs } from "../src/lib/time.ts";
-import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
+import type { SandboxOptions } from "./exchange/sandbox.ts";
 import { type CliEnvironment, runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import { Leases } from "../src/core/store/lease.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
-import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
+import type { SandboxOptions } from "./exchange/sandbox.ts";
 import { openHouse } from "./support/house.ts";
 
 const daysAgo = (days: number) => isoTime(epochMs(Date.now() - days * dayMs));

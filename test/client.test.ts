@@ -6,7 +6,7 @@ import { signature } from "../src/core/contract/signature.ts";
 import { symbols } from "../src/core/contract/symbols.ts";
 import { type ExchangeError, type ExchangeErrorKind, messageOf } from "../src/lib/errors.ts";
 import { minuteMs } from "../src/lib/time.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import {
   emptyPage,
   type Given,

@@ -13,8 +13,8 @@ import {
 } from "../src/core/contract/product-types.ts";
 import { readStoredBills } from "../src/core/store/bill-rows.ts";
 import { dayMs, epochMs, minuteMs } from "../src/lib/time.ts";
-import { type OpenSandbox, openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { listen } from "../src/wings/serve/app.ts";
+import { type OpenSandbox, openSandbox } from "./exchange/sandbox.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { storeLedger, storeLists, storeLoanToValue } from "./support/stored-year.ts";

@@ -4,7 +4,7 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";

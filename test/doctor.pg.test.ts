@@ -16,7 +16,7 @@ import { Leases } from "../src/core/store/lease.ts";
 import { ExchangeError } from "../src/lib/errors.ts";
 import { Secret } from "../src/lib/secret.ts";
 import { epochMs } from "../src/lib/time.ts";
-import { openSandbox, type SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox, type SandboxOptions } from "./exchange/sandbox.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openTestDatabase } from "./support/database.ts";

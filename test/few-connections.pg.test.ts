@@ -6,7 +6,7 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
 import { isDirect } from "../src/core/postgres/connections.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";

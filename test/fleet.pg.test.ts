@@ -6,12 +6,12 @@ import { expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import { addressLimit } from "../src/core/exchange/address-limits.ts";
 import { openDatabase } from "../src/core/postgres/connect.ts";
-import { rollingWindow } from "../src/core/server/arrivals.ts";
 import { readStoredBills } from "../src/core/store/bill-rows.ts";
 import { dayMs, epochMs, minuteMs } from "../src/lib/time.ts";
 import { readQueue } from "../src/wings/fleet/queue-status.ts";
 import { compareWithLedger } from "../src/wings/sandbox/comparison.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
+import { peakOf } from "./exchange/statistics.ts";
 import { accountsEnvironment, entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
@@ -38,7 +38,7 @@ const pageDelayMs = 40;
 
 /** A sandbox that counts the requests of each address in a rolling second. */
 async function countingExchange() {
-  const windows = new Map<string, ReturnType<typeof rollingWindow>>();
+  const windows = new Map<string, ReturnType<typeof peakOf>>();
   const sandbox = await openSandbox({
     seed: "fleet",
     accountNames,
@@ -47,7 +47,7 @@ async function countingExchange() {
     days: historyDays,
     wrapAnswer: (answer) => async (request) => {
       const address = request.clientAddress;
-      const window = windows.get(address) ?? rollingWindow(addressLimit.perMs);
+      const window = windows.get(address) ?? peakOf(addressLimit.perMs);
       windows.set(address, window);
       window.arrive(performance.now());
       await new Promise((resolve) => setTimeout(resolve, pageDelayMs));

@@ -20,12 +20,9 @@ import { ExchangeError } from "../src/lib/errors.ts";
 import { Secret } from "../src/lib/secret.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
 import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
-import type { ModeChange } from "../src/wings/sandbox/ledger.ts";
-import {
-  openSandbox,
-  type SandboxAccount,
-  type SandboxOptions,
-} from "../src/wings/sandbox/sandbox.ts";
+import type { SandboxAccount } from "../src/wings/sandbox/sandbox.ts";
+import type { ModeChange } from "./exchange/account-ledger.ts";
+import { openSandbox, type SandboxOptions } from "./exchange/sandbox.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import {
   type CliEnvironment,

@@ -6,7 +6,7 @@ import type { OpenDatabase } from "../src/core/postgres/connect.ts";
 import { readStoredBills } from "../src/core/store/bill-rows.ts";
 import { dayMs, epochMs, hourMs } from "../src/lib/time.ts";
 import { compareWithLedger } from "../src/wings/sandbox/comparison.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli } from "./support/cli.ts";
 import { openTestDatabase, testDatabase } from "./support/database.ts";
 import { killAtPoints } from "./support/kill-points.ts";

@@ -9,7 +9,7 @@ import { openStore } from "../src/core/store/ledger-store.ts";
 import { syncLoanToValue } from "../src/core/sync/sync-loan-to-value.ts";
 import { ExchangeError, LeaseLostError } from "../src/lib/errors.ts";
 import { epochMs, minuteMs } from "../src/lib/time.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { openClient } from "./support/exchange-client.ts";
 import { virtualClock } from "./support/virtual-clock.ts";

@@ -28,13 +28,13 @@ import { jsonInterval } from "../src/output/output-format.ts";
 import { asJson, type Result, type Table } from "../src/output/result.ts";
 import { wings } from "../src/program.ts";
 import { makeSymbols } from "../src/wings/sandbox/records.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
 import { incompleteAnswers } from "../src/wings/serve/mirror/key-file.ts";
 import { routes } from "../src/wings/serve/mirror/mirror.ts";
 import { downloadFormats } from "../src/wings/serve/page/downloads.ts";
 import { parameters, views } from "../src/wings/serve/page/selection.ts";
 import { createHttpMetrics, gauges, registryOf } from "../src/wings/serve/registry.ts";
 import { withBrokenRows } from "./exchange/ledger.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { environmentFor } from "./support/cli.ts";
 import { commandsByName, resultOf } from "./support/command-tree.ts";
 import { fileDatabase, testDatabase } from "./support/database.ts";
@@ -217,7 +217,10 @@ const sandboxIn = (mode: "classic" | "unified") =>
       ...credential,
       refused: refused,
     }),
-    symbols: () => [...pairs, { ...pairs[0], symbol: "" }],
+    wrapSource: (source) => ({
+      ...source,
+      symbols: async () => [...pairs, { ...pairs[0], symbol: "" }],
+    }),
   });
 
 const pairs = makeSymbols(() => 0.5, Date.now());

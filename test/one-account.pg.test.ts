@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
 import { dayMs, hourMs } from "../src/lib/time.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
 import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";

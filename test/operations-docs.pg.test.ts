@@ -9,7 +9,8 @@ import { text } from "node:stream/consumers";
 import { Client } from "pg";
 import { expect, inject, test } from "vitest";
 import { dayMs } from "../src/lib/time.ts";
-import { openSandbox, sandboxEnvironment } from "../src/wings/sandbox/sandbox.ts";
+import { sandboxEnvironment } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 

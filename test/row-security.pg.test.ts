@@ -9,7 +9,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { inSnapshot, inTransaction, openDatabase } from "../src/core/postgres/connect.ts";
 import { withDatabaseErrors } from "../src/core/postgres/database-errors.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { environmentFor, runCli, temporaryFolder } from "./support/cli.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";

@@ -6,7 +6,7 @@ import type { Database } from "../src/core/postgres/connect.ts";
 import { forgetOldRuns } from "../src/core/postgres/run-log.ts";
 import { Leases } from "../src/core/store/lease.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
-import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
+import type { SandboxOptions } from "./exchange/sandbox.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { openHouse } from "./support/house.ts";
 

@@ -14,7 +14,7 @@ import {
 import { signature, signatureOf } from "../src/core/contract/signature.ts";
 import { accountSettings } from "../src/core/contract/unified-account.ts";
 import { acceptedSignatures } from "../src/core/server/authenticate.ts";
-import { type Credential, Refusal } from "../src/core/server/source.ts";
+import { Refusal } from "../src/core/server/source.ts";
 import {
   dayMs,
   intervalMaxMs,
@@ -23,9 +23,14 @@ import {
   unifiedIntervalMaxMs,
 } from "../src/lib/time.ts";
 import type { LedgerBill, WireBill } from "../src/wings/sandbox/entry.ts";
-import { type LedgerOptions, type ModeChange, makeLedger } from "../src/wings/sandbox/ledger.ts";
-import { createSandbox, type Sandbox, type SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
-import { unheardOfTypes } from "../src/wings/sandbox/schedule.ts";
+import {
+  type LedgerOptions,
+  type ModeChange,
+  makeLedger,
+  unheardOfTypes,
+} from "./exchange/account-ledger.ts";
+import type { OddCredential } from "./exchange/credential.ts";
+import { createSandbox, type Sandbox, type SandboxOptions } from "./exchange/sandbox.ts";
 
 // What the exchange is known to do. That a sandbox with any quirk of test/exchange serves each bill
 // once is seen by the simulation, which compares what was stored with the sandbox's ledger.
@@ -43,7 +48,7 @@ function simulation(options: Partial<SandboxOptions> = {}): Simulated {
 const unified = (options: Partial<SandboxOptions> = {}): Simulated =>
   simulation({ modes: always("unified"), ...options });
 /** A sandbox whose key is another one. */
-const withKey = (changes: Partial<Credential>, mode = "classic"): Simulated =>
+const withKey = (changes: Partial<OddCredential>, mode = "classic"): Simulated =>
   simulation({ modes: always(mode), alterCredential: (given) => ({ ...given, ...changes }) });
 
 type Changes = {
@@ -118,7 +123,6 @@ test.each([
   ["demo", "1", "USDT-FUTURES", "00000"],
   ["demo", "1", "SUSDT-FUTURES", "40099"],
   ["demo", undefined, "USDT-FUTURES", "40099"],
-  ["both", "1", "SCOIN-FUTURES", "40099"],
 ] as const)(
   "a %s key with paptrading %s that asks for bills of %s is answered with %s",
   async (environment, paptrading, productType, code) => {

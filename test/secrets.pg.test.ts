@@ -10,7 +10,7 @@ import { Client, escapeIdentifier } from "pg";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
 import { dayMs } from "../src/lib/time.ts";
-import { openSandbox } from "../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "./exchange/sandbox.ts";
 import { canariesOf, canaryPassword, canarySearch } from "./support/canaries.ts";
 import {
   type CliEnvironment,

@@ -5,7 +5,7 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
 import { formatLength } from "../src/output/output-format.ts";
-import type { SandboxOptions } from "../src/wings/sandbox/sandbox.ts";
+import type { SandboxOptions } from "./exchange/sandbox.ts";
 import { runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";
 import { scratch } from "./support/scratch.ts";

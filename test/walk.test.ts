@@ -468,7 +468,8 @@ describe("the questions of a window", () => {
     const source = quirky(quirks)(
       sandboxSource({
         accounts: new Map([["1", { ledger, riskUnits: new Map() }]]),
-        symbols: () => [],
+        symbols: [],
+        contracts: () => [],
       }),
     );
     const questions = new WindowQuestions({ to, cursor, order: new IdOrder(), habits });

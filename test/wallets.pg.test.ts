@@ -6,7 +6,7 @@ import { type ProductType, unifiedProductTypes } from "../src/core/contract/prod
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { upsertBills } from "../src/core/store/store-bills.ts";
 import { epochMs } from "../src/lib/time.ts";
-import type { ModeChange } from "../src/wings/sandbox/ledger.ts";
+import type { ModeChange } from "./exchange/account-ledger.ts";
 import { aBill, billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { simulate } from "./support/simulation.ts";

@@ -1,7 +1,7 @@
 import { epochMs, secondMs } from "../../src/lib/time.ts";
 import { seededRandom } from "../../src/wings/sandbox/random.ts";
-import { openSandbox } from "../../src/wings/sandbox/sandbox.ts";
 import { withLatency } from "../../test/exchange/network.ts";
+import { openSandbox } from "../../test/exchange/sandbox.ts";
 import type { ExchangeFacts, ExchangeOptions } from "./exchange.ts";
 import { makeBills, necessaryRequests } from "./ledger.ts";
 

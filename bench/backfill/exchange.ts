@@ -1,7 +1,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
-import type { Statistics } from "../../src/core/server/arrivals.ts";
+import type { Statistics } from "../../test/exchange/statistics.ts";
 import type { Kind, Shape } from "./ledger.ts";
 
 export type ExchangeOptions = {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { rollingWindow } from "../../src/core/server/arrivals.ts";
-import { openSandbox } from "../../src/wings/sandbox/sandbox.ts";
+import { openSandbox } from "../../test/exchange/sandbox.ts";
+import { peakOf } from "../../test/exchange/statistics.ts";
 import type { FleetExchangeFacts } from "./exchange.ts";
 
 /*
@@ -9,7 +9,7 @@ import type { FleetExchangeFacts } from "./exchange.ts";
  */
 
 const { accounts } = JSON.parse(process.argv[2] ?? "") as { readonly accounts: number };
-const windows = new Map<string, ReturnType<typeof rollingWindow>>();
+const windows = new Map<string, ReturnType<typeof peakOf>>();
 let requests = 0;
 let delayMs = 0;
 const sandbox = await openSandbox({
@@ -18,7 +18,7 @@ const sandbox = await openSandbox({
   accountNames: Array.from({ length: accounts }, (_, index) => `fund-${index}`),
   wrapAnswer: (answer) => async (request) => {
     requests += 1;
-    const window = windows.get(request.clientAddress) ?? rollingWindow(1_000);
+    const window = windows.get(request.clientAddress) ?? peakOf(1_000);
     windows.set(request.clientAddress, window);
     window.arrive(performance.now());
     if (delayMs > 0) await sleep(delayMs);

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { billsOperations } from "../../src/core/contract/bills-api.ts";
 import type { ApiAnswer } from "../../src/core/server/api.ts";
-import type { SandboxOptions } from "../../src/wings/sandbox/sandbox.ts";
 import { refused, spoiledAnswer } from "./answers.ts";
 import type { FaultKind, Meeting, ScheduledFault } from "./kinds.ts";
 import { spoilPages } from "./pages.ts";
+import type { SandboxOptions } from "./sandbox.ts";
 
 type FaultOptions = {
   readonly schedule: readonly ScheduledFault[];

@@ -1,16 +1,11 @@
 import { isUnified, type ProductType } from "../../src/core/contract/product-types.ts";
 import { taxOperations } from "../../src/core/contract/tax-records.ts";
 import type { Answer } from "../../src/core/server/api.ts";
-import type { Credential } from "../../src/core/server/source.ts";
 import type { AccountMode } from "../../src/core/words/account-state.ts";
 import { epochMs } from "../../src/lib/time.ts";
-import {
-  alwaysClassic,
-  isInTransit,
-  type ModeChange,
-  modeAt,
-} from "../../src/wings/sandbox/ledger.ts";
-import type { SandboxOptions } from "../../src/wings/sandbox/sandbox.ts";
+import { alwaysClassic, isInTransit, type ModeChange, modeAt } from "../exchange/account-ledger.ts";
+import type { OddCredential } from "../exchange/credential.ts";
+import type { SandboxOptions } from "../exchange/sandbox.ts";
 import type { AccountKind, History, KeyKind, RecordsKind } from "./history.ts";
 import { accountName, type World } from "./world.ts";
 
@@ -61,9 +56,9 @@ export const accountsOf = ({ steps }: History): readonly string[] => [
 /** @param user the user of the simulated account. */
 export function credentialOf(
   { isUserUntold = false }: History,
-  credential: Credential,
+  credential: OddCredential,
   user: string,
-): Credential {
+): OddCredential {
   const { name, uid, permissions } = credential;
   return {
     ...credential,

@@ -4,7 +4,7 @@ import type { ProductType } from "../../src/core/contract/product-types.ts";
 import { type AccountExchange, exchangeOf } from "../../src/core/exchange/session.ts";
 import type { HttpAnswer, Transport } from "../../src/core/exchange/transport.ts";
 import { seededRandom } from "../../src/wings/sandbox/random.ts";
-import type { Sandbox } from "../../src/wings/sandbox/sandbox.ts";
+import type { Sandbox } from "../exchange/sandbox.ts";
 import { secretsOf } from "../support/exchange-client.ts";
 import { sandboxTransport } from "../support/sandbox-transport.ts";
 import { type DatabaseEvents, processDatabase, type Statements } from "./database.ts";

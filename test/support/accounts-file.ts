@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ProductType } from "../../src/core/contract/product-types.ts";
-import type { OpenSandbox, SandboxAccount } from "../../src/wings/sandbox/sandbox.ts";
+import type { SandboxAccount } from "../../src/wings/sandbox/sandbox.ts";
+import type { OpenSandbox } from "../exchange/sandbox.ts";
 
 /** An account's entry in an accounts file. */
 export const entryOf = ({ name, apiKey, apiSecret, apiPassphrase }: SandboxAccount) => ({

@@ -9,7 +9,8 @@ import { pathToFileURL } from "node:url";
 import { parseEnv } from "node:util";
 import { inject } from "vitest";
 import type { runCommandLine } from "../../src/program.ts";
-import { type OpenSandbox, sandboxEnvironment } from "../../src/wings/sandbox/sandbox.ts";
+import { sandboxEnvironment } from "../../src/wings/sandbox/sandbox.ts";
+import type { OpenSandbox } from "../exchange/sandbox.ts";
 import type { TestDatabase } from "./database.ts";
 import { scratch } from "./scratch.ts";
 

@@ -1,4 +1,4 @@
-import { openSandbox, type SandboxOptions } from "../../src/wings/sandbox/sandbox.ts";
+import { openSandbox, type SandboxOptions } from "../exchange/sandbox.ts";
 import { type CliEnvironment, environmentFor, runCli, startCli } from "./cli.ts";
 import { openTestDatabase } from "./database.ts";
 

@@ -6,7 +6,7 @@ import type { ProductType } from "../../src/core/contract/product-types.ts";
 import type { Database } from "../../src/core/postgres/connect.ts";
 import { rebuildDays } from "../../src/core/store/differing-days.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/lib/time.ts";
-import { makeLedger } from "../../src/wings/sandbox/ledger.ts";
+import { makeLedger } from "../exchange/account-ledger.ts";
 import { servedBills, storeBills, storeTime } from "./stored-ledger.ts";
 
 // Databases in every state that the page shows, with one ledger of three products and a demo one.

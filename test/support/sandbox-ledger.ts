@@ -4,7 +4,7 @@ import { readStoredBills } from "../../src/core/store/bill-rows.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
 import { epochMs, minuteMs } from "../../src/lib/time.ts";
 import { type Comparison, compareWithLedger } from "../../src/wings/sandbox/comparison.ts";
-import type { Sandbox } from "../../src/wings/sandbox/sandbox.ts";
+import type { Sandbox } from "../exchange/sandbox.ts";
 
 /** Compares what is stored of a product type with the sandbox's own ledger. */
 export async function heldAgainstLedger(

@@ -4,9 +4,9 @@ import {
   transportLimits,
 } from "../../src/core/exchange/transport.ts";
 import { ExchangeError } from "../../src/lib/errors.ts";
-import type { Sandbox } from "../../src/wings/sandbox/sandbox.ts";
 import type { DeliveredAnswer } from "../exchange/answers.ts";
 import { withLatency } from "../exchange/network.ts";
+import type { Sandbox } from "../exchange/sandbox.ts";
 
 /**
  * Carries requests to a sandbox in this process, and what a client gets of an answer, as the real transport would give

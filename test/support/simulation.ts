@@ -16,11 +16,7 @@ import type { ExchangeError } from "../../src/lib/errors.ts";
 import { type EpochMs, epochMs, minuteMs } from "../../src/lib/time.ts";
 import { recoveryWith } from "../../src/wings/recovery/recover.ts";
 import { type Comparison, compareWithLedger } from "../../src/wings/sandbox/comparison.ts";
-import {
-  createSandbox,
-  type Sandbox,
-  type SandboxOptions,
-} from "../../src/wings/sandbox/sandbox.ts";
+import { createSandbox, type Sandbox, type SandboxOptions } from "../exchange/sandbox.ts";
 import { secretsOf } from "./exchange-client.ts";
 import { sandboxTransport } from "./sandbox-transport.ts";
 import { type VirtualClock, virtualClock } from "./virtual-clock.ts";

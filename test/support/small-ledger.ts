@@ -5,7 +5,7 @@ import { dayMs, epochMs, hourMs } from "../../src/lib/time.ts";
 import { drawMovement, movesBalance, snowflake } from "../../src/wings/sandbox/entry.ts";
 import { decimalText, type Units, units } from "../../src/wings/sandbox/money.ts";
 import { integer, pick, type Random } from "../../src/wings/sandbox/random.ts";
-import { unheardOfTypes } from "../../src/wings/sandbox/schedule.ts";
+import { unheardOfTypes } from "../exchange/account-ledger.ts";
 import { shuffled } from "./shuffled.ts";
 import { coverLedger, ledgerOf, storeBills } from "./stored-ledger.ts";
 

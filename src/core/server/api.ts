@@ -1,13 +1,7 @@
 import { epochMs } from "../../lib/time.ts";
 import { successCode } from "../contract/envelope.ts";
-import { type Arrivals, countArrivals, type Statistics } from "./arrivals.ts";
-import {
-  authenticate,
-  carriesCredentials,
-  namedCredential,
-  refusedMode,
-  type SignedRequest,
-} from "./authenticate.ts";
+import { type Arrivals, countArrivals } from "./arrivals.ts";
+import { authenticate, namedCredential, refusedMode, type SignedRequest } from "./authenticate.ts";
 import { type Route, routes } from "./routes.ts";
 import { type Context, type Credentials, Refusal, type Source } from "./source.ts";
 
@@ -22,8 +16,6 @@ export type ApiAnswer = {
 
 export type Answer = (request: ApiRequest) => Promise<ApiAnswer>;
 
-type Api = { readonly answer: Answer; readonly statistics: () => Statistics };
-
 type ApiOptions = {
   readonly source: Source;
   readonly credentials: Credentials;
@@ -37,36 +29,24 @@ type ApiOptions = {
  * Answers the operations of the contract from a source. Free of transport and timers, so a
  * simulation can call it with a clock of its own. Never rejects.
  */
-export function createApi(options: ApiOptions): Api {
+export function createApi(options: ApiOptions): Answer {
   const arrivals = countArrivals();
-  const counts: Counts = { arrivals: {}, refusals: {}, strayCredentials: 0 };
-  return {
-    async answer(incoming) {
-      const at: RequestTimes = { now: options.now(), clock: options.clock() };
-      const request = { ...incoming, headers: lowerCased(incoming.headers) };
-      const served = await serve(options, arrivals, counts, request, at).catch((error: unknown) => {
-        process.emitWarning(error instanceof Error ? error : String(error));
-        return new Refusal(500, "40015", "System is abnormal, please try again later");
-      });
-      if (served instanceof Refusal) count(counts.refusals, served.code);
-      return toAnswer(served, Math.floor(at.clock));
-    },
-    statistics: () => ({ ...structuredClone(counts), peaks: arrivals.peaks() }),
+  return async (incoming) => {
+    const at: RequestTimes = { now: options.now(), clock: options.clock() };
+    const request = { ...incoming, headers: lowerCased(incoming.headers) };
+    const served = await serve(options, arrivals, request, at).catch((error: unknown) => {
+      process.emitWarning(error instanceof Error ? error : String(error));
+      return new Refusal(500, "40015", "System is abnormal, please try again later");
+    });
+    return toAnswer(served, Math.floor(at.clock));
   };
 }
 
 type RequestTimes = { readonly now: number; readonly clock: number };
 
-type Counts = {
-  arrivals: Record<string, number>;
-  refusals: Record<string, number>;
-  strayCredentials: number;
-};
-
 async function serve(
   options: ApiOptions,
   arrivals: Arrivals,
-  counts: Counts,
   request: ApiRequest,
   at: RequestTimes,
 ): Promise<object | Refusal> {
@@ -74,9 +54,7 @@ async function serve(
   const route = routes.get(request.path);
   if (route === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
   if (request.method !== "GET") return new Refusal(405, "405", "Request method GET expected");
-  count(counts.arrivals, route.operation.name);
   if (route.access === "signed") return serveSigned(options, arrivals, route, request, at);
-  if (carriesCredentials(request)) counts.strayCredentials++;
   if (!arrivals.admits(route.operation, request.clientAddress, at.now)) return tooMany;
   return route.serve(contextOf(options, request, at));
 }
@@ -122,10 +100,6 @@ export function toAnswer(served: object | Refusal, requestTime: number): ApiAnsw
   }
   const body = JSON.stringify({ code: successCode, msg: "success", requestTime, data: served });
   return { status: 200, headers: contentType, body };
-}
-
-function count(counts: Record<string, number>, name: string): void {
-  counts[name] = (counts[name] ?? 0) + 1;
 }
 
 function lowerCased(headers: ApiRequest["headers"]): ApiRequest["headers"] {

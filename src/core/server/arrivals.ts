@@ -10,18 +10,12 @@ const compactAfter = 1_024;
 export type RollingWindow = {
   /** Counts an arrival. Returns how many there were in the `perMs` up to it, including itself. */
   arrive(at: number): number;
-  /** The most arrivals that any rolling `perMs` ever held. */
-  peak(): number;
 };
 
-/**
- * Counts arrivals in the half-open interval `(at - perMs, at]` at each arrival. The peak is exact: any
- * interval with the most arrivals can be shifted, without losing one, until it ends with an arrival.
- */
+/** Counts arrivals in the half-open interval `(at - perMs, at]` at each arrival. */
 export function rollingWindow(perMs: number): RollingWindow {
   let times: number[] = [];
   let first = 0;
-  let peak = 0;
   return {
     arrive(at) {
       const time = Math.max(at, times.at(-1) ?? at);
@@ -31,30 +25,10 @@ export function rollingWindow(perMs: number): RollingWindow {
         first = 0;
       }
       times.push(time);
-      peak = Math.max(peak, times.length - first);
       return times.length - first;
     },
-    peak: () => peak,
   };
 }
-
-type Peak = {
-  readonly operation: string;
-  /** A user id or a client address, by which the operation's limit counts. */
-  readonly scope: string;
-  readonly requests: number;
-};
-
-export type Statistics = {
-  /** Requests by operation, refused ones included. */
-  readonly arrivals: Readonly<Record<string, number>>;
-  /** Answers other than a success, by code. */
-  readonly refusals: Readonly<Record<string, number>>;
-  /** The most arrivals in any rolling second, refused ones included. */
-  readonly peaks: readonly Peak[];
-  /** Public requests that needlessly carried credentials. */
-  readonly strayCredentials: number;
-};
 
 /** Counts an arrival. @returns whether it is within the limit. */
 export type Arrivals = {
@@ -68,8 +42,8 @@ export type Arrivals = {
  * Counts every arrival, refused ones included. This is the strictest reading of the API's limits: a client
  * that does not pause stays refused.
  */
-export function countArrivals(): Arrivals & { peaks(): readonly Peak[] } {
-  const windows = new Map<string, Omit<Peak, "requests"> & { window: RollingWindow }>();
+export function countArrivals(): Arrivals {
+  const windows = new Map<string, RollingWindow>();
   const addresses = new Map<string, { window: RollingWindow; lockedUntil: number }>();
   return {
     admitsAddress(address, at) {
@@ -83,19 +57,9 @@ export function countArrivals(): Arrivals & { peaks(): readonly Peak[] } {
       return at >= entry.lockedUntil;
     },
     admits({ name, limit }, scope, at) {
-      const { window } = remembered(windows, `${name} ${scope}`, () => ({
-        operation: name,
-        scope,
-        window: rollingWindow(secondMs),
-      }));
+      const window = remembered(windows, `${name} ${scope}`, () => rollingWindow(secondMs));
       return window.arrive(at) <= limit.requests;
     },
-    peaks: () =>
-      [...windows.values()].map(({ operation, scope, window }) => ({
-        operation,
-        scope,
-        requests: window.peak(),
-      })),
   };
 }
 

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { clockSkewMaxMs, signatureOf } from "../contract/signature.ts";
-import { type Credential, credentialMode, type Permission, Refusal } from "./source.ts";
+import { type Credential, type Credentials, type Permission, Refusal } from "./source.ts";
 
 /**
  * Every ACCESS-SIGN that the exchange accepts for a request. Real clients sign the query in four ways: as it was
@@ -47,16 +47,10 @@ export type SignedRequest = {
 
 const bad = (code: string, msg: string) => new Refusal(400, code, msg);
 
-/** Whether the request carries any of the headers that only signed operations ask for. */
-export const carriesCredentials = ({ headers }: SignedRequest): boolean =>
-  ["access-key", "access-sign", "access-passphrase", "access-timestamp"].some(
-    (name) => headers[name] !== undefined,
-  );
-
 /** The credential that the request names. Nothing else of the request is checked yet. */
 export function namedCredential(
   { headers }: SignedRequest,
-  credentials: ReadonlyMap<string, Credential>,
+  credentials: Credentials,
 ): Credential | Refusal {
   const key = headers["access-key"];
   if (!key) return bad("40001", "ACCESS_KEY cannot be empty");
@@ -102,8 +96,7 @@ function admit(
   if (permission !== undefined && !permissions.includes(permission))
     return bad("40014", "Incorrect permissions, need read permissions");
   const asked = headers["paptrading"] === "1" ? "demo" : "live";
-  if (environment === undefined || environment === "both" || environment === asked)
-    return undefined;
+  if (environment === undefined || environment === asked) return undefined;
   return wrongEnvironment();
 }
 
@@ -130,13 +123,11 @@ const classicMessage =
  * mode is served by neither API, which only say its mode.
  */
 export function refusedMode(api: OperationApi, credential: Credential): Refusal | undefined {
-  const { unifiedRefusal = "40085", classicRefusal = "40084" } = credential;
-  const mode = credentialMode(credential);
-  if (api === "classic")
-    return mode === "classic" ? undefined : bad(unifiedRefusal, unifiedMessage);
+  const { accountMode: mode } = credential;
+  if (api === "classic") return mode === "classic" ? undefined : bad("40085", unifiedMessage);
   const isUnified = mode === "unified" || mode === "hybrid";
   const isServed = isUnified || (api === "unified-mode" && mode !== "classic");
-  return isServed ? undefined : bad(classicRefusal, classicMessage);
+  return isServed ? undefined : bad("40084", classicMessage);
 }
 
 /** The accounts that an operation serves. `unified-mode` also serves those that are changing their mode. */

@@ -27,7 +27,6 @@ import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
 import {
   type Context,
   type Credential,
-  credentialMode,
   type ListQuery,
   type Permission,
   Refusal,
@@ -127,7 +126,7 @@ const listed: readonly Route[] = [
   }),
   signed(accountSettings, "unified-mode", "uta-mgt", async (_, __, credential) => ({
     uid: credential.uid,
-    accountMode: credentialMode(credential),
+    accountMode: credential.accountMode,
     assetMode: "multi_assets",
     accountLevel: "advanced",
     holdMode: "hedge_mode",
@@ -152,13 +151,11 @@ type PageQuery = ListQuery & { readonly productType: ProductType };
 
 async function pageOf(
   { source, now, clock, demo }: Context,
-  { uid, name, refused }: Credential,
+  { uid, name }: Credential,
   query: PageQuery,
 ): Promise<WirePage | Refusal> {
   const { productType } = query;
   if (isDemoProductType(productType) && demo) return wrongEnvironment();
-  const refusal = refused?.get(productType);
-  if (refusal !== undefined) return refusal;
   return source.bills({
     ...{ caller: { uid, name }, now, productType, coin: query.coin },
     businessType: query.businessType ?? query.type,
@@ -223,14 +220,12 @@ async function serveLoanToValue(
   return source.loanToValue({ caller: { uid, name }, now, riskUnitId });
 }
 
-async function balancesOf(
+const balancesOf = (
   wallet: Wallet,
   { source, now }: Context,
-  { uid, name, refused }: Credential,
-): ReturnType<Context["source"]["balances"]> {
-  const refusal = wallet === unifiedWallet ? undefined : refused?.get(wallet);
-  return refusal ?? source.balances({ caller: { uid, name }, now, wallet });
-}
+  { uid, name }: Credential,
+): ReturnType<Context["source"]["balances"]> =>
+  source.balances({ caller: { uid, name }, now, wallet });
 
 async function serveBalances(
   { productType }: z.output<typeof balancesOperations.classic.query>,
@@ -263,13 +258,11 @@ async function serveClassicInfo(_: object, __: Context, credential: Credential):
   const authorities = Object.entries(words).flatMap(([right, named]) =>
     credential.permissions.some((permission) => permission === right) ? named : [],
   );
-  const { uid: userId, info } = credential;
-  return { userId, ips: "", authorities, regisTime: "1700000000000", ...info };
+  return { userId: credential.uid, ips: "", authorities, regisTime: "1700000000000" };
 }
 
 async function serveUnifiedInfo(_: object, __: Context, credential: Credential): Promise<Data> {
   const permissions = credential.permissions.includes("uta-mgt") ? ["uta_mgt"] : [];
-  const { uid: userId, info } = credential;
   const regisTime = "1700000000000";
-  return { userId, permType: "read-only", permissions, ips: "", regisTime, ...info };
+  return { userId: credential.uid, permType: "read-only", permissions, ips: "", regisTime };
 }

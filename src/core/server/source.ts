@@ -41,26 +41,16 @@ export type Credential = {
   readonly uid: string;
   readonly name: string;
   readonly permissions: readonly Permission[];
-  /** Each mode's API refuses accounts of the other mode. Default classic. */
-  readonly accountMode?: WireAccountMode | (() => WireAccountMode);
-  /** The code with which v2 refuses an account that is not classic. Default 40085. */
-  readonly unifiedRefusal?: "40085" | "40731";
-  /** The code with which v3 refuses an account that is not unified. Default 40084. */
-  readonly classicRefusal?: "40084" | "25245";
+  /** Each mode's API refuses accounts of the other mode. */
+  readonly accountMode: WireAccountMode;
   /** The trading environment to which the key belongs. Default both. */
-  readonly environment?: "live" | "demo" | "both";
-  /** Product types that are refused to this key, with the refusal. */
-  readonly refused?: ReadonlyMap<ProductType, Refusal>;
-  /** Fields of account info that are added to, or replace, those that follow from the above. */
-  readonly info?: Readonly<Record<string, unknown>>;
+  readonly environment?: "live" | "demo";
 };
 
-export type Credentials = ReadonlyMap<string, Credential>;
+/** What is known about an API key at the moment. */
+export type Credentials = { get(apiKey: string): Credential | undefined };
 
 type Caller = Pick<Credential, "uid" | "name">;
-
-export const credentialMode = ({ accountMode = "classic" }: Credential): WireAccountMode =>
-  typeof accountMode === "function" ? accountMode() : accountMode;
 
 /** A validated question for bills. Times are milliseconds since the Unix epoch. */
 export type BillsRequest = {

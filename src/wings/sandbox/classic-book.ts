@@ -1,4 +1,4 @@
-import { type ClassicProductType, isDemoProductType } from "../../core/contract/product-types.ts";
+import type { ClassicProductType } from "../../core/contract/product-types.ts";
 import { epochMs } from "../../lib/time.ts";
 import {
   type Book,
@@ -13,50 +13,19 @@ import { profiles } from "./profiles.ts";
 import { integer, type Random, seededRandom } from "./random.ts";
 import { type FutureBill, type ScheduleOptions, schedule, withEvents } from "./schedule.ts";
 
-type ClassicBookOptions = Omit<
-  ScheduleOptions,
-  "random" | "profile" | "productType" | "everyType"
-> & {
+export type ClassicBookOptions = Omit<ScheduleOptions, "random" | "profile" | "productType"> & {
   readonly seed: string | number;
   /** Makes an id's counter specific to the account. */
   readonly counterOf: (counter: number) => number;
 };
 
-/** A classic account's ledgers, each with a balance for each coin. @param productTypes those that have bills. */
+/** A product type's ledger, and its balance of each coin. */
+export type ClassicBook = Book & { readonly productType: ClassicProductType };
+
 export function classicBook(
-  productTypes: readonly ClassicProductType[],
-  everyType: ClassicProductType | undefined,
-  options: ClassicBookOptions,
-): Book {
-  const books = productTypes.map((productType) => ({
-    productType,
-    ...bookOf(productType, { ...options, everyType: productType === everyType }),
-  }));
-  return {
-    bills: Object.fromEntries(books.map(({ productType, bills }) => [productType, bills])),
-    play(span) {
-      for (const { play } of books) play(span);
-    },
-    enter(at, amounts) {
-      for (const { enter } of books) enter(at, amounts);
-    },
-    leave(at) {
-      const sums = new Map<string, Units>();
-      // Demo trading has its own coins, which stay where they are.
-      for (const { leave } of books.filter((book) => !isDemoProductType(book.productType)))
-        for (const [coin, amount] of leave(at)) sums.set(coin, (sums.get(coin) ?? 0n) + amount);
-      return sums;
-    },
-  };
-}
-
-type LedgerBook = Omit<Book, "bills"> & { readonly bills: readonly LedgerBill[] };
-
-/** The ledger of one product type. */
-function bookOf(
   productType: ClassicProductType,
-  { seed, counterOf, ...others }: ClassicBookOptions & Pick<ScheduleOptions, "everyType">,
-): LedgerBook {
+  { seed, counterOf, ...others }: ClassicBookOptions,
+): ClassicBook {
   const { now, from, to } = others;
   const options = { ...others, productType };
   // Each product type has its own random sequence: which other types are wanted changes nothing in
@@ -101,35 +70,23 @@ function bookOf(
     });
   }
 
-  /** A transfer that is not drawn from a random sequence. */
-  const transfer = (cTime: number, coin: string, amount: Units): void =>
-    book({
-      cTime,
-      businessType: amount < 0n ? "trans_to_exchange" : "trans_from_exchange",
-      coin,
-      symbol: "",
-      lateMs: 0,
-      isEvent: true,
-      amount,
-    });
-
   return {
-    bills,
+    productType,
+    bills: { [productType]: bills },
+    balances,
     play(span) {
       for (const bill of all) if (bill.cTime >= span.from && bill.cTime < span.to) book(bill);
     },
-    enter(at, amounts) {
-      for (const { coin, opening } of profile.coins) {
-        const isNew = !balances.has(coin);
-        const amount = amounts.get(coin) ?? (isNew ? opening : 0n);
-        if (amount > 0n) transfer(at, coin, amount);
-      }
-    },
-    leave(at) {
-      const taken = new Map([...balances].filter(([, balance]) => balance > 0n));
-      for (const [coin, balance] of taken) transfer(at - 1, coin, -balance);
-      return taken;
-    },
+    transfer: (cTime, coin, amount) =>
+      book({
+        cTime,
+        businessType: amount < 0n ? "trans_to_exchange" : "trans_from_exchange",
+        coin,
+        symbol: "",
+        lateMs: 0,
+        isEvent: true,
+        amount,
+      }),
   };
 }
 

@@ -19,9 +19,6 @@ export const modeOption = () =>
     .choices(["classic", "unified"] satisfies AccountMode[])
     .default("classic");
 
-/** The account is of this mode at all times. */
-export const always = (mode: AccountMode) => [{ at: Number.NEGATIVE_INFINITY, mode }];
-
 /** The accounts of `--accounts-file`: with coin-margined futures, unified, and with one product type. */
 const several: Readonly<Record<string, { mode: AccountMode; productTypes?: readonly string[] }>> = {
   coins: { mode: "classic" },
@@ -37,9 +34,9 @@ async function sandboxCommand(io: Io, words: SandboxFlags): Promise<Result> {
   const { port, mode, accountsFile: file } = words;
   const openedAt = Date.now() - (Date.now() % (stableDays * dayMs));
   const opened = openSandbox({
-    ...{ port, seed: String(openedAt), openedAt, futureDays: stableDays + 2, isClassified: true },
-    modesOf: (name) => always(several[name]?.mode ?? mode),
-    ...(file !== undefined && { accountNames: Object.keys(several) }),
+    ...{ port, seed: String(openedAt), openedAt, futureDays: stableDays + 2 },
+    modeOf: (name) => several[name]?.mode ?? mode,
+    accountNames: file === undefined ? ["main"] : Object.keys(several),
   });
   await using stack = new AsyncDisposableStack();
   const sandbox = await opened.catch((error: unknown) => {

@@ -19,7 +19,7 @@ import { shellWord } from "../../lib/printable.ts";
 import { dayMs, type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
 import { formatCount } from "../../output/output-format.ts";
 import { done, type Result } from "../../output/result.ts";
-import { always, modeOption } from "./command.ts";
+import { modeOption } from "./command.ts";
 import { type Comparison, compareWithLedger } from "./comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "./sandbox.ts";
 
@@ -41,9 +41,7 @@ async function demoCommand(
 ): Promise<Result> {
   await using stack = new AsyncDisposableStack();
   const opened = openSandbox({
-    seed: "demo",
-    isClassified: true,
-    modes: always(mode),
+    ...{ seed: "demo", port: 0, accountNames: ["main"], modeOf: () => mode },
     productTypes: shownTypes(mode),
   });
   const sandbox = stack.use(await opened);

@@ -29,19 +29,16 @@ export type LedgerBill = {
   readonly restated?: { readonly at: EpochMs; readonly row: WireBill };
 };
 
-/** An amount of each coin, in units of 1e-8. */
-type Amounts = ReadonlyMap<string, Units>;
-
-/** The ledgers of an account while it is of one mode, classic or unified. */
+/** The bills of one wallet: of a classic product type, or of a unified account. */
 export type Book = {
   /** By product type, in the order in which the balances moved. */
   readonly bills: Readonly<Partial<Record<ProductType, readonly LedgerBill[]>>>;
+  /** Of each coin that was ever booked, in units of 1e-8, or of 1e-16 in a unified account. */
+  readonly balances: ReadonlyMap<string, Units>;
   /** Books the bills of `[from, to)`, in ms since the Unix epoch. */
   play(span: { readonly from: number; readonly to: number }): void;
-  /** Books what the account brings when it comes into this mode. */
-  enter(at: number, amounts: Amounts): void;
-  /** Takes out everything just before `at`. @returns what it was. */
-  leave(at: number): Amounts;
+  /** Books a transfer that is not drawn: in, or out if the amount is negative. */
+  transfer(at: number, coin: string, amount: Units): void;
 };
 
 /** A bill as the exchange sends it. All values are text, except in undocumented fields. */

@@ -1,3 +1,4 @@
+import { businessTypes } from "../../core/contract/business-types.ts";
 import {
   classicProductTypes,
   fundingWallet,
@@ -7,11 +8,13 @@ import {
   productTypes,
   spotWallet,
 } from "../../core/contract/product-types.ts";
-import type { WireAccountMode } from "../../core/server/source.ts";
+import { unifiedBusinessTypes } from "../../core/contract/unified-business-types.ts";
+import type { AccountMode } from "../../core/words/account-state.ts";
 import { dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
 import { classicBook } from "./classic-book.ts";
-import { accountCounter, type Book, type LedgerBill } from "./entry.ts";
-import { type UnifiedKind, unifiedBook } from "./unified/book.ts";
+import { accountCounter, type LedgerBill } from "./entry.ts";
+import { unifiedBook } from "./unified/book.ts";
+import { unifiedOpenings } from "./unified/rows.ts";
 import { type ApartWallet, walletBills } from "./wallet-books.ts";
 
 export type AccountBills = {
@@ -24,30 +27,15 @@ export type LedgerOptions = {
   readonly seed: string | number;
   /** When the ledger is opened, in milliseconds since the Unix epoch. */
   readonly now: number;
-  /**
-   * The product types with bills, for the time in which the account is in their mode. Default all.
-   */
+  /** The product types with bills. Default all of the account's mode. */
   readonly productTypes?: readonly ProductType[];
-  /** How many days the ledger reaches back, and into the future. Default 100 and 2. */
-  readonly days?: number;
+  /** How many days the ledger reaches into the future. Default 2. */
   readonly futureDays?: number;
-  /** Factor on the number of trades. Default 1: see profiles.ts. */
-  readonly density?: number;
-  /**
-   * Moments with a bill each, and one bill in the millisecond before and after. Default every
-   * seventh day from the horizon on, every thirtieth in a unified account.
-   */
-  readonly edges?: readonly number[];
   /**
    * The account's number within the exchange, below 1,024: accounts of different numbers share no
    * id. Default 0.
    */
   readonly account?: number;
-  /** Whether every bill's type has a category. Default false: types occur that nobody has heard of. */
-  readonly isClassified?: boolean;
-  /** The account's modes over time, oldest first. Default classic at all times. */
-  readonly modes?: readonly ModeChange[];
-  readonly unified?: UnifiedKind;
 };
 
 /**
@@ -56,88 +44,87 @@ export type LedgerOptions = {
  * balance over all categories, and whether an amount contains its fee depends on the category. The
  * same options give the same ledger, letter for letter.
  */
-export function makeLedger(options: LedgerOptions): AccountBills {
-  const { days = 100, futureDays = 2, modes = alwaysClassic, account = 0, edges } = options;
-  const { seed, density = 1, isClassified = false, productTypes: wanted = productTypes } = options;
+export function makeLedger({
+  mode,
+  ...options
+}: LedgerOptions & { readonly mode: AccountMode }): AccountBills {
+  const { classic, unified, span, ledger } = openBooks(options);
+  if (mode === "classic") for (const book of classic) book.play(span);
+  else {
+    for (const [coin, amount] of unifiedOpenings) unified.transfer(span.from, coin, amount);
+    unified.play(span);
+  }
+  return ledger();
+}
+
+const classified = (listed: readonly { readonly code: string; readonly category: string }[]) =>
+  listed.flatMap(({ code, category }) => (category === "unclassified" ? [] : [code]));
+
+const classifiedTypes = {
+  classic: classified(businessTypes),
+  unified: classified(unifiedBusinessTypes),
+};
+
+export type BooksOptions = LedgerOptions & {
+  /** How many days the ledger reaches back. Default 100. */
+  readonly days?: number;
+  /** Factors on the number of trades. Default 1: see profiles.ts. */
+  readonly density?: number;
+  readonly unifiedDensity?: number;
+  /**
+   * Moments with a bill each, and one bill in the millisecond before and after. Default every
+   * seventh day from the horizon on, every thirtieth in a unified account.
+   */
+  readonly edges?: readonly number[];
+  /** Business types of which each occurs. Default all that have a category. */
+  readonly types?: typeof classifiedTypes;
+};
+
+/** An account's empty books of both modes, and the ledger that they make once they are played. */
+export function openBooks(options: BooksOptions) {
+  const { seed, days = 100, futureDays = 2, account = 0, edges, density = 1 } = options;
+  const { unifiedDensity = density, types = classifiedTypes } = options;
+  const { productTypes: wanted = productTypes } = options;
   const now = Math.floor(options.now);
-  const span = { now, from: now - days * dayMs, to: now + futureDays * dayMs };
+  const span = { from: now - days * dayMs, to: now + futureDays * dayMs };
   const counterOf = (counter: number) => accountCounter(counter, account);
-  const common = { ...span, seed, density, isClassified, counterOf, ...(edges && { edges }) };
-  const classicTypes = classicProductTypes.filter((productType) => wanted.includes(productType));
-  const [first] = classicTypes.filter((productType) => productType === wanted[0]);
-  const classic = classicBook(classicTypes, first, common);
+  const common = { ...span, now, seed, density, counterOf, ...(edges && { edges }) };
+  const classic = classicProductTypes
+    .filter((productType) => wanted.includes(productType))
+    .map((productType) =>
+      classicBook(productType, {
+        ...common,
+        types: productType === wanted[0] ? types.classic : [],
+      }),
+    );
   const unified = unifiedBook({
-    ...common,
-    ...options.unified,
+    ...{ ...common, density: unifiedDensity, types: types.unified },
     productTypes: wanted.filter(isUnified),
   });
-  let before: { readonly book: Book; readonly to: number } | undefined;
-  for (const phase of phasesOf(modes, span.from, span.to)) {
-    const book = phase.isUnified ? unified : classic;
-    // A classic account that opens gets its balances by its first bills.
-    if (before === undefined && phase.isUnified) book.enter(phase.from, new Map());
-    if (before !== undefined && before.book !== book)
-      book.enter(phase.from, before.book.leave(before.to));
-    book.play(phase);
-    before = { book, to: phase.to };
+
+  function ledger(): AccountBills {
+    const none = Object.fromEntries(productTypes.map((type) => [type, []]));
+    const bills: AccountBills["bills"] = Object.assign(
+      none as never,
+      ...[...classic, unified].map((book) => book.bills),
+    );
+    const walletOf = (wallet: ApartWallet, others: readonly ProductType[]) =>
+      wanted.includes(wallet)
+        ? walletBills(
+            wallet,
+            others.flatMap((other) => bills[other]),
+            { seed, counterOf },
+          )
+        : [];
+    const live = classicProductTypes.filter((productType) => !isDemoProductType(productType));
+    return {
+      now: epochMs(now),
+      bills: {
+        ...bills,
+        [spotWallet]: walletOf(spotWallet, live),
+        [fundingWallet]: walletOf(fundingWallet, ["UTA-OTHER"]),
+      },
+    };
   }
-  const bills = { ...classic.bills, ...unified.bills };
-  const walletOf = (wallet: ApartWallet, others: readonly ProductType[]) => ({
-    [wallet]: wanted.includes(wallet)
-      ? walletBills(
-          wallet,
-          others.flatMap((other) => bills[other] ?? []),
-          { seed, counterOf },
-        )
-      : [],
-  });
-  return {
-    now: epochMs(now),
-    bills: {
-      ...(Object.fromEntries(
-        productTypes.map((type) => [type, []]),
-      ) as unknown as AccountBills["bills"]),
-      ...bills,
-      ...walletOf(
-        spotWallet,
-        classicProductTypes.filter((productType) => !isDemoProductType(productType)),
-      ),
-      ...walletOf(fundingWallet, ["UTA-OTHER"]),
-    },
-  };
+  return { classic, unified, span, ledger };
 }
-
-/** The account's mode from a time on, in milliseconds since the Unix epoch. */
-export type ModeChange = { readonly at: number; readonly mode: WireAccountMode };
-
-export const alwaysClassic: readonly ModeChange[] = [
-  { at: Number.NEGATIVE_INFINITY, mode: "classic" },
-];
-
-/** @param changes oldest first. The first mode also applies to the time before it. */
-export const modeAt = (changes: readonly ModeChange[], time: number): WireAccountMode =>
-  (changes.findLast(({ at }) => at <= time) ?? changes[0])?.mode ?? "classic";
-
-/** An interval `[from, to)` in which an account's ledger is in one mode. */
-type Phase = { readonly isUnified: boolean; readonly from: number; readonly to: number };
-
-/**
- * The intervals in which bills are booked, and the kind of ledger. In transit no bill is booked.
- */
-function phasesOf(changes: readonly ModeChange[], from: number, to: number): Phase[] {
-  return changes
-    .map(({ at, mode }, index) => ({
-      mode,
-      from: index === 0 ? from : Math.max(at, from),
-      to: Math.min(changes[index + 1]?.at ?? to, to),
-    }))
-    .filter((phase) => phase.from < phase.to && !isInTransit(phase.mode))
-    .map((phase) => ({ ...phase, isUnified: phase.mode !== "classic" }));
-}
-
-/**
- * Whether the account is on its way between the two APIs. In the modes classic, unified and hybrid,
- * one of the APIs serves it.
- */
-export const isInTransit = (mode: WireAccountMode): boolean =>
-  mode !== "classic" && mode !== "unified" && mode !== "hybrid";

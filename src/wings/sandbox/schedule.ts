@@ -1,4 +1,3 @@
-import { businessTypes } from "../../core/contract/business-types.ts";
 import { isDemoProductType, type ProductType } from "../../core/contract/product-types.ts";
 import { dayMs, hourMs, intervalMaxMs, minuteMs, retentionMs, secondMs } from "../../lib/time.ts";
 import { drawUnits, type Units, units } from "./money.ts";
@@ -104,16 +103,11 @@ export type ScheduleOptions = {
   readonly to: number;
   /** Factor on the number of trades. */
   readonly density: number;
-  /** Whether every known business type occurs. Otherwise only those of an ordinary account do. */
-  readonly everyType: boolean;
-  /** Whether every type has a category. */
-  readonly isClassified: boolean;
+  /** Business types that occur at least once, beside those of an ordinary account. */
+  readonly types: readonly string[];
   /** Moments with a bill each, and one bill in the millisecond before and after. */
   readonly edges?: readonly number[];
 };
-
-/** Types that are in no list: a program must keep bills of unknown types. */
-export const unheardOfTypes = ["pre_market_vault_adjust_v3", "Loyalty-Yield"] as const;
 
 const fundingTimesApartMs = 8 * hourMs;
 const lateMaxMs = 9 * minuteMs;
@@ -191,16 +185,9 @@ const weeksFrom = (start: number): readonly number[] =>
   Array.from({ length: weeks }, (_, week) => start + week * intervalMaxMs);
 
 /** One bill of each type, somewhere in the 90 days. */
-function typeDrafts({ random, now, everyType, isClassified }: ScheduleOptions): Draft[] {
+function typeDrafts({ random, now, types }: ScheduleOptions): Draft[] {
   const ordinary = ["trans_to_exchange", "trans_from_exchange", "append_margin", "bonus_issue"];
-  const listed = businessTypes.filter(
-    ({ category }) => !isClassified || category !== "unclassified",
-  );
-  const unheardOf = isClassified ? [] : unheardOfTypes;
-  const kinds = everyType
-    ? [...listed.map(({ code }) => code), ...unheardOf, ...ordinary]
-    : ordinary;
-  return kinds.map((businessType) => {
+  return [...types, ...ordinary].map((businessType) => {
     const cTime = now - integer(random, hourMs, retentionMs - dayMs);
     return {
       cTime: weekOf(cTime, now) === quietWeek ? cTime + intervalMaxMs : cTime,

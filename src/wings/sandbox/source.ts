@@ -28,18 +28,16 @@ type AccountData = {
 
 type Listed = readonly { readonly symbol: string }[];
 
-export type SandboxSourceOptions = {
+type SandboxSourceOptions = {
   /** Accounts by user ID. */
   readonly accounts: ReadonlyMap<string, AccountData>;
-  /** Called for each request, so that settings may change. */
-  readonly symbols: () => Listed;
-  /** Called for each request. Default none. */
-  readonly contracts?: (productType: ClassicProductType) => Listed;
+  readonly symbols: Listed;
+  readonly contracts: (productType: ClassicProductType) => Listed;
 };
 
 /** Answers from the accounts' ledgers. */
 export function sandboxSource(options: SandboxSourceOptions): Source {
-  const { symbols, contracts = () => [] } = options;
+  const { symbols, contracts } = options;
   const accountOf = (uid: string): AccountData => {
     const account = options.accounts.get(uid);
     if (account === undefined) throw new Error(`no account of the sandbox has the user ID ${uid}`);
@@ -78,7 +76,7 @@ export function sandboxSource(options: SandboxSourceOptions): Source {
       );
     },
     async symbols(symbol) {
-      return named(symbols(), symbol);
+      return named(symbols, symbol);
     },
     async contracts(productType, symbol) {
       return named(contracts(productType), symbol);

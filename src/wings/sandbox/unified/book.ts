@@ -14,47 +14,34 @@ import {
 import { decimalText, drawUnits, type Units, unifiedPlaces } from "../money.ts";
 import { type Random, seededRandom } from "../random.ts";
 import { type LedgerEvent, type LedgerEventOptions, ledgerEvents } from "./ledger-events.ts";
-import { type Row, rowsOf, unifiedOpenings } from "./rows.ts";
+import { type Row, rowsOf } from "./rows.ts";
 
-/** Behaviours of unified accounts that are not known. The real exchange may show any of them. */
-export type UnifiedKind = {
-  /** Whether a futures row's amount contains its fee. Default false. */
-  readonly isFuturesFeeInside?: boolean;
-  /** Whether two categories may use the same id. Default false. */
-  readonly areIdsReused?: boolean;
-  /**
-   * Rows before this time have no position fields, in ms since the epoch. Default all have them.
-   */
-  readonly positionsSince?: number;
-  /** Factor on the number of trades. Default the whole ledger's density. */
-  readonly density?: number;
+type UnifiedBookOptions = Pick<LedgerEventOptions, "now" | "density" | "edges" | "types"> & {
+  readonly seed: string | number;
+  /** The product types with events. */
+  readonly productTypes: readonly UnifiedProductType[];
+  /** Makes an id's counter specific to the account. */
+  readonly counterOf: (counter: number) => number;
 };
-
-type UnifiedBookOptions = UnifiedKind &
-  Pick<LedgerEventOptions, "now" | "density" | "edges" | "isClassified"> & {
-    readonly seed: string | number;
-    /** The product types with events. */
-    readonly productTypes: readonly UnifiedProductType[];
-    /** Makes an id's counter specific to the account. */
-    readonly counterOf: (counter: number) => number;
-  };
 
 /** A unified account's ledgers, and its one balance for each coin. */
 export function unifiedBook(options: UnifiedBookOptions): Book {
-  const { seed, productTypes, isFuturesFeeInside = false } = options;
+  const { seed, productTypes, counterOf } = options;
   const bills = billsOfEach();
   const balances = new Map<string, Units>();
   const balanceOf = (coin: string): Units => balances.get(coin) ?? 0n;
   const random = seededRandom(`${seed}/unified`);
-  const nextId = ids(options);
+  const counters = new Map<number, number>();
 
   function bookOne(event: LedgerEvent): void {
     const { productType, at, bookedMs, lateMs } = event;
     const isWanted = productTypes.includes(productType);
-    for (const row of rowsOf(event, { random, balances: balanceOf, isFuturesFeeInside })) {
+    for (const row of rowsOf(event, { random, balances: balanceOf })) {
       const balance = balanceOf(row.coin) + row.moved;
       balances.set(row.coin, balance);
-      const billId = nextId(productType, at + bookedMs);
+      const counter = (counters.get(at + bookedMs) ?? -1) + 1;
+      counters.set(at + bookedMs, counter);
+      const billId = snowflake(at + bookedMs, counterOf(counter));
       if (!isWanted) continue;
       bills[productType].push({
         billId,
@@ -62,7 +49,7 @@ export function unifiedBook(options: UnifiedBookOptions): Book {
         visibleAt: epochMs(at + Math.max(bookedMs, lateMs)),
         businessType: row.type,
         coin: row.coin,
-        row: wireRecord(random, event, row, billId, balance, options),
+        row: wireRecord(random, event, row, billId, balance),
       });
     }
   }
@@ -75,6 +62,7 @@ export function unifiedBook(options: UnifiedBookOptions): Book {
 
   return {
     bills,
+    balances,
     play: (span) =>
       book(
         productTypes.flatMap((productType) =>
@@ -86,39 +74,16 @@ export function unifiedBook(options: UnifiedBookOptions): Book {
           }),
         ),
       ),
-    // One transfer for each coin, all in one millisecond. An account that opens also gets the usual
-    // opening balances of other coins.
-    enter(at, amounts) {
-      const brought = [...amounts].map(([coin, amount]) => [coin, amount * finer] as const);
-      const all = new Map([...(balances.size === 0 ? unifiedOpenings : []), ...brought]);
-      book([...all].map(([coin, amount]) => transfer(at, coin, amount)));
-    },
-    leave(at) {
-      const taken = [...balances]
-        .map(([coin, balance]) => [coin, balance / finer] as const)
-        .filter(([, amount]) => amount > 0n);
-      book(taken.map(([coin, amount]) => transfer(at - 1, coin, -amount * finer)));
-      return new Map(taken);
-    },
+    transfer: (at, coin, amount) =>
+      bookOne({
+        ...{ at, bookedMs: 0, lateMs: 0, productType: "UTA-OTHER" },
+        act: { kind: "row", type: amount < 0n ? "TRANSFER_OUT" : "TRANSFER_IN", coin, amount },
+      }),
   };
 }
 
 const billsOfEach = (): Record<UnifiedProductType, LedgerBill[]> =>
   Object.fromEntries(unifiedProductTypes.map((productType) => [productType, []])) as never;
-
-/**
- * Ids from one sequence, or from one for each category, so that two categories may have the same
- * id.
- */
-function ids({ areIdsReused = false, counterOf }: UnifiedBookOptions) {
-  const last = new Map<string, number>();
-  return (productType: UnifiedProductType, bookedAt: number): string => {
-    const key = areIdsReused ? `${productType} ${bookedAt}` : String(bookedAt);
-    const counter = (last.get(key) ?? -1) + 1;
-    last.set(key, counter);
-    return snowflake(bookedAt, counterOf(counter));
-  };
-}
 
 /** A row as the exchange sends it, in the order of its fields. */
 function wireRecord(
@@ -127,9 +92,7 @@ function wireRecord(
   { type, coin, symbol, amount, fee }: Row,
   id: string,
   balance: Units,
-  { positionsSince = 0 }: UnifiedKind,
 ): WireBill {
-  const hasPosition = at >= positionsSince;
   const position = positionOf(random, productType);
   return {
     category: spelledCategory(random, productType),
@@ -137,10 +100,11 @@ function wireRecord(
     ...(symbol === "" && random() < 0.5 ? {} : { symbol }),
     coin,
     type,
-    ...(hasPosition && { positionType: position.type }),
+    positionType: position.type,
     amount: spelled(random, amount),
     fee: fee === 0n ? "0" : spelled(random, fee),
-    ...(hasPosition && { positionAmount: position.amount, positionBalance: position.balance }),
+    positionAmount: position.amount,
+    positionBalance: position.balance,
     balance: random() < 0.003 ? "" : spelled(random, balance),
     ts: String(at),
     ...undocumentedFields(random),
@@ -167,14 +131,3 @@ function positionOf(random: Random, productType: UnifiedProductType): Position {
   const change = random() < 0.5 ? -margin / 3n : margin / 3n;
   return { type: "isolated", amount: spelled(random, change), balance: spelled(random, margin) };
 }
-
-/** How many unified units of 1e-16 make a classic unit of 1e-8. */
-const finer: Units = 10n ** 8n;
-
-const transfer = (at: number, coin: string, amount: Units): LedgerEvent => ({
-  at,
-  bookedMs: 0,
-  lateMs: 0,
-  productType: "UTA-OTHER",
-  act: { kind: "row", type: amount < 0n ? "TRANSFER_OUT" : "TRANSFER_IN", coin, amount },
-});

@@ -1,5 +1,4 @@
 import type { UnifiedProductType } from "../../../core/contract/product-types.ts";
-import { unifiedBusinessTypes } from "../../../core/contract/unified-business-types.ts";
 import {
   dayMs,
   hourMs,
@@ -45,8 +44,8 @@ export type LedgerEventOptions = {
   readonly to: number;
   /** Factor on the number of trades. */
   readonly density: number;
-  /** Whether every row's type has a category. */
-  readonly isClassified: boolean;
+  /** The business types of which each occurs at least once. */
+  readonly types: readonly string[];
   /** Moments with a row each, and one row in the millisecond before and after. */
   readonly edges?: readonly number[];
 };
@@ -92,9 +91,6 @@ export const unifiedProfiles: Readonly<Record<UnifiedProductType, UnifiedProfile
     acts: [...transfers, { kind: "conversion" }],
   },
 };
-
-/** Types that are in no list: a program must keep bills of unknown types. */
-const unheardOfUnifiedTypes = ["PRE_MARKET_VAULT_ADJUST", "Loyalty-Yield-UTA"] as const;
 
 const fundingTimesApartMs = 8 * hourMs;
 // A funding row is dated by when funding was due; its id shows that it was booked later.
@@ -181,12 +177,8 @@ function productTypeOf(type: string): UnifiedProductType {
 
 /** One row of each type, somewhere in the 90 days. */
 function namedActs(options: LedgerEventOptions): readonly Draft[] {
-  const { random, productType, now, isClassified } = options;
-  const listed = unifiedBusinessTypes.filter(
-    ({ category }) => !isClassified || category !== "unclassified",
-  );
-  const types = [...listed.map(({ code }) => code), ...(isClassified ? [] : unheardOfUnifiedTypes)];
-  return types
+  const { random, productType, now } = options;
+  return options.types
     .filter((type) => productTypeOf(type) === productType)
     .map((type) => ({
       at: now - integer(random, hourMs, retentionMs - dayMs),

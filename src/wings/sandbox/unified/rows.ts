@@ -83,8 +83,6 @@ type Balances = (coin: string) => Units;
 type RowOptions = {
   readonly random: Random;
   readonly balances: Balances;
-  /** Whether a futures row's amount contains its fee, as a spot row's does. */
-  readonly isFuturesFeeInside: boolean;
 };
 
 /** The rows of an event, in the order in which they move the balances. */
@@ -232,7 +230,7 @@ function affordableMove(
 function contractRows(
   type: string,
   { symbol, coin }: { readonly symbol: string; readonly coin: string },
-  { random, balances, isFuturesFeeInside }: RowOptions,
+  { random, balances }: RowOptions,
 ): readonly Row[] {
   const size = drawSize(random, sizeOf(coin) / 900n);
   const cost = drawSize(random, sizeOf(coin) / 60_000n);
@@ -243,8 +241,7 @@ function contractRows(
   const isLoss = random() < (loses.test(type) ? 0.95 : 0.48);
   const profit = opens.test(type) ? 0n : isLoss ? -size : size;
   const isAffordable = balances(coin) + profit + fee >= 0n;
-  const realised = isAffordable ? profit : size + cost;
-  const amount = isFuturesFeeInside ? realised + fee : realised;
-  const row = { type, coin, symbol, amount, fee, moved: realised + fee };
+  const amount = isAffordable ? profit : size + cost;
+  const row = { type, coin, symbol, amount, fee, moved: amount + fee };
   return isPaidBeside ? [row, feeRow(random, symbol)] : [row];
 }

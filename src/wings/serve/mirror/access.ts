@@ -23,6 +23,7 @@ const nobody: Credential = {
   uid: "",
   name: "",
   permissions: [],
+  accountMode: "classic",
 };
 
 /**
@@ -70,6 +71,7 @@ const credentialOf = (key: MirrorKey): Credential => ({
   uid: key.name,
   name: key.account,
   permissions: [],
+  accountMode: "classic",
 });
 
 /** Counts a use of a name; a refusal beyond the limit. */
