@@ -107,9 +107,8 @@ type Report = {
 } & Readonly<Record<"coins" | "changes" | "summary", readonly Row[]>>;
 const reportOf = async (...args: readonly string[]): Promise<Report> =>
   JSON.parse(await run("report", ...args, "--format", "json"));
-/** The ledger of a type. */
-const closedOf = ({ ledgers }: Report, type: ProductType): Closed =>
-  ledgers.find(({ productType }) => productType === type) ?? expect.unreachable();
+const usdtFuturesOf = ({ ledgers }: Report): Closed =>
+  ledgers.find(({ productType }) => productType === "USDT-FUTURES") ?? expect.unreachable();
 const linesOf = ({ ledgers }: Report) => ledgers.flatMap(({ rollforward }) => rollforward);
 const sumOf = <One>(rows: readonly One[], of: (row: One) => bigint) =>
   rows.reduce((sum, row) => sum + of(row), 0n);
@@ -277,7 +276,7 @@ test("amounts are in cents and thousands, zero lines hidden, long lists cut, and
   const clock = new Intl.DateTimeFormat("sv-SE", {
     ...{ timeZone: "Europe/Berlin", dateStyle: "short", timeStyle: "short" },
   });
-  const { liquidations } = closedOf(await reportOf(...when), "USDT-FUTURES");
+  const { liquidations } = usdtFuturesOf(await reportOf(...when));
   const shown = [...all.matchAll(/^(2026-0[34]-\d\d \d\d:\d\d) +\S+USDT +USDT/gm)];
   expect(shown.length).toBeGreaterThan(20);
   expect(shown.map(([, at]) => at)).toEqual(
@@ -313,7 +312,7 @@ test("the exchange's own balances stand beside opening and closing", async () =>
       ('fund', 'USDT-FUTURES', 'USDT', '2026-03-01T05:00Z', '2026-03-01T06:00Z', 1200, false, 1201),
       ('fund', 'USDT-FUTURES', 'USDT', '2026-03-20Z', '2026-03-20Z', 1300, false, 1300)`);
   const report = () => reportOf("--month", "2026-02");
-  const checks = async () => closedOf(await report(), "USDT-FUTURES").balanceChecks;
+  const checks = async () => usdtFuturesOf(await report()).balanceChecks;
   expect(await checks()).toMatchObject([
     { at: "opening", readAt: "2026-02-01T00:00:00Z", exchange: "1000.5", differs: false },
     { at: "closing", readAt: "2026-03-01T05:00:00Z", exchange: "1200", differs: true },

@@ -227,7 +227,7 @@ describe("a holder that was frozen while its lease ran out", () => {
         order.push("taken over");
         return lease;
       });
-      await untilBlocked(tables.db, 1);
+      await untilBlocked(tables.db);
       order.push("committed");
       return { next };
     });
@@ -266,11 +266,11 @@ test("who makes anew what is derived from bills waits for a page, holds up the n
       await pauseHolder(other, account);
       inOrder("rebuild");
       const next = inTransaction(tables.db, (third) => checkLease(third, lease));
-      await untilBlocked(tables.db, 1);
+      await untilBlocked(tables.db);
       inOrder("still rebuild");
       return { next: next.then(() => inOrder("next page")) };
     });
-    await untilBlocked(tables.db, 1);
+    await untilBlocked(tables.db);
     const { left_ms } = await leaseOf(account);
     await sleep(100);
     await until(async () => (await leaseOf(account)).left_ms >= left_ms);

@@ -22,12 +22,11 @@ const productType = "USDT-FUTURES";
 const allMs = 91 * dayMs;
 
 /** A bill an hour, each of 10, which add up. The last is an hour old. */
-const hourly = (count: number): readonly Bill[] =>
-  Array.from({ length: count }, (_, index) =>
-    billAt(ago((count - index) * hourMs), 0, {
-      ...{ amount: "10", fee: "0", balance: String(1_000 + index * 10) },
-    }),
-  );
+const hourly: readonly Bill[] = Array.from({ length: 12 }, (_, index) =>
+  billAt(ago((12 - index) * hourMs), 0, {
+    ...{ amount: "10", fee: "0", balance: String(1_000 + index * 10) },
+  }),
+);
 
 /** A database, the accounts of its configuration, and what each output says of it. */
 async function house() {
@@ -76,7 +75,7 @@ async function house() {
 
 test("a ledger that the configuration no longer names is to be retired, and an account that may be it under a new name is shown to doctor first", async () => {
   await using at = await house();
-  await at.store("former", hourly(12), allMs, 5 * hourMs);
+  await at.store("former", hourly, allMs, 5 * hourMs);
   const remedies = async () =>
     JSON.parse((await at.run("status", "--json")).stdout).findings.flatMap(
       ({ kind, remedy }: Record<string, string>) => (kind === "unchecked" ? [] : [[kind, remedy]]),
@@ -84,7 +83,7 @@ test("a ledger that the configuration no longer names is to be retired, and an a
   const isBehind = ["behind", "bill-sync accounts retire former"];
   // A sync would be refused.
   expect(await remedies()).toEqual([["never-read", "bill-sync doctor"], isBehind]);
-  await at.store("main", hourly(12), allMs, 5 * hourMs);
+  await at.store("main", hourly, allMs, 5 * hourMs);
   expect(await remedies()).toEqual([isBehind, ["behind", "bill-sync sync"]]);
   expect(await at.run("accounts", "retire", "former")).toMatchObject({ code: 0 });
   expect(await remedies()).toEqual([["behind", "bill-sync sync"]]);
@@ -92,7 +91,7 @@ test("a ledger that the configuration no longer names is to be retired, and an a
 
 test("lost time is accepted as it is, and no more than that", async () => {
   await using at = await house();
-  await at.store("main", hourly(12), allMs, 0);
+  await at.store("main", hourly, allMs, 0);
   const daysAgo = (days: number) => ago(days * dayMs);
   const lose = (fromDays: number) =>
     storeTime(

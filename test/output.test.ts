@@ -12,9 +12,8 @@ import {
 const at = epochMs(Date.UTC(2026, 10, 21, 3, 24, 59, 999));
 const span = { from: epochMs(at - hourMs), to: at };
 
-type Row = { readonly isNothing?: boolean };
 /** What people read and programs get of each kind of column. */
-const shown: readonly [string, Column<Row>, string, unknown][] = [
+const shown: readonly [string, Column<unknown>, string, unknown][] = [
   ["a text", { kind: "text", of: () => "USDT" }, "USDT", "USDT"],
   ["a foreign text", { kind: "text", of: () => "a\u001b[2Jb" }, "a\\u{1b}[2Jb", "a\u001b[2Jb"],
   ["a decimal", { kind: "amount", of: () => "-0.10" }, "-0.10", "-0.10"],

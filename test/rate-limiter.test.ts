@@ -235,7 +235,7 @@ type Trip = {
 };
 
 /** Sends one request a trip, as fast as the limiter allows, from more senders than there are slots. */
-async function travel(trips: readonly Trip[], limit = bills, senders = 16) {
+async function travel(trips: readonly Trip[], limit = bills) {
   const time = virtualClock(start);
   const limiter = createRateLimiter(limit, time.clock);
   const sent: number[] = [];
@@ -255,7 +255,7 @@ async function travel(trips: readonly Trip[], limit = bills, senders = 16) {
       });
     }
   };
-  await time.run(Promise.all(Array.from({ length: senders }, sender)), { settleTurns: 1 });
+  await time.run(Promise.all(Array.from({ length: 16 }, sender)), { settleTurns: 1 });
   return { sent, arrived, tookMs: time.now() - start };
 }
 

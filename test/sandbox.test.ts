@@ -87,8 +87,8 @@ const codeOf = async (...request: Parameters<typeof ask>): Promise<string> =>
   (await ask(...request)).code;
 const askBills = (simulated: Simulated, query: Query = {}, changes: Changes = {}) =>
   ask(simulated, accountBills.path, { productType: "USDT-FUTURES", ...query }, changes);
-const askRecords = (simulated: Simulated, query: Query = {}, changes: Changes = {}) =>
-  ask(simulated, financialRecords.path, { category: "SPOT", ...query }, changes);
+const askRecords = (simulated: Simulated, query: Query = {}) =>
+  ask(simulated, financialRecords.path, { category: "SPOT", ...query });
 
 test("a query may be signed as it was sent, or sorted, and each encoded or decoded", () => {
   const request = { timestamp: "1", path: "/p" };
@@ -236,8 +236,8 @@ test.each([
 
 describe("a limit", () => {
   /** The statuses of requests for bills that arrive at these times after the start. */
-  async function statusesAt(times: readonly number[], options: Partial<SandboxOptions> = {}) {
-    const simulated = simulation(options);
+  async function statusesAt(times: readonly number[]) {
+    const simulated = simulation();
     const answers: Awaited<ReturnType<typeof ask>>[] = [];
     for (const time of times) {
       simulated.clock.now = start + time;
@@ -282,15 +282,13 @@ describe("a limit", () => {
 
 const ledgerOf = (options: Partial<LedgerOptions> = {}) =>
   makeLedger({ seed: 1, now: start, ...options });
-const unifiedLedgerOf = (options: Partial<LedgerOptions> = {}) =>
-  ledgerOf({ modes: always("unified"), ...options });
 const billsOf = ({ bills }: ReturnType<typeof makeLedger>, types: readonly ProductType[]) =>
   types.flatMap((productType) => bills[productType].map((bill) => ({ ...bill, productType })));
 const rowOf = ({ row }: LedgerBill): WireBill => row as WireBill;
 
 describe("a ledger", () => {
   test("has all that is hard to read", () => {
-    const [classic, unified] = [ledgerOf(), unifiedLedgerOf()];
+    const [classic, unified] = [ledgerOf(), ledgerOf({ modes: always("unified") })];
     const bills = billsOf(classic, classicProductTypes);
     const usdt = bills.filter(({ productType }) => productType === "USDT-FUTURES");
     const served = new Set(

@@ -141,7 +141,7 @@ describe("a page", () => {
       const pages = Array.from({ length: 16 }, (_, page) =>
         commit(0, 10, { cursor: `c${page + 1}` }, { after: page === 0 ? undefined : `c${page}` }),
       );
-      await untilBlocked(tables.db, 1);
+      await untilBlocked(tables.db);
       await blocker.query("commit");
       await Promise.all(pages);
     } finally {
@@ -224,7 +224,7 @@ test("odd settings of the server's sessions change no time and no lock", async (
   await blocker.query(`select 1 from leases ${ofOwn} for update`, [own.account]);
   await blocker.query(`update leases set expires_at = expires_at ${ofOwn}`, [own.account]);
   const page = store.commitPage(aPage(own, window, provenWhole(window), { bills: odds }));
-  await untilBlocked(tables.db, 1);
+  await untilBlocked(tables.db);
   await blocker.query("commit");
   blocker.release();
   expect(await page).toMatchObject({ new: 1 });
@@ -375,7 +375,7 @@ describe("pages that wait for their turn", () => {
       await blocker.query("begin");
       await blocker.query("select from leases where account = $1 for update", [ledger.account]);
       const first = store.commitPage(aPage(ledger, windowOf(0), { cursor: "c0" }));
-      await untilBlocked(tables.db, 1);
+      await untilBlocked(tables.db);
       // The results are collected at once. Otherwise a page that fails early would be an unhandled rejection.
       const others = Promise.allSettled(pages.map((page) => store.commitPage(page)));
       await blocker.query("commit");

@@ -90,7 +90,8 @@ export function exposureOf(paths: readonly string[]): readonly string[] {
 }
 
 /** The same of the file `.env`; undefined where there is none, or it holds no credential. */
-export function envFileExposure(path = ".env"): readonly string[] | undefined {
+export function envFileExposure(): readonly string[] | undefined {
+  const path = ".env";
   if (!existsSync(path)) return undefined;
   const variables = parseEnv(readTextFile(path));
   return [...credentialVariables, "DATABASE_URL"].some((name) => variables[name]?.trim())

@@ -10,9 +10,13 @@ import {
   readDatabaseConfig,
 } from "../accounts/config.ts";
 import { envFileExposure } from "../accounts/credentials.ts";
-import { type Selection, selectedAccounts, selectionOf } from "../accounts/roster.ts";
+import {
+  accountsToRead,
+  type Selection,
+  selectedAccounts,
+  selectionOf,
+} from "../accounts/roster.ts";
 import type { Environment } from "../accounts/settings.ts";
-import { accountsToRead } from "../accounts/to-read.ts";
 import type { KeyInfo } from "../core/contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../core/contract/loan-to-value.ts";
 import type { ProductType } from "../core/contract/product-types.ts";

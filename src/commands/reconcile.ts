@@ -1,12 +1,12 @@
 import type { Config } from "../accounts/config.ts";
 import {
+  accountsToRead,
   everyLedger,
   readRoster,
   rosterReader,
   type Selection,
   selectionOf,
 } from "../accounts/roster.ts";
-import { accountsToRead } from "../accounts/to-read.ts";
 import { readFindings } from "../check/health/findings.ts";
 import type { Kind } from "../check/health/kinds.ts";
 import { usualLimits } from "../check/health/select.ts";

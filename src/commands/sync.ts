@@ -1,7 +1,11 @@
 import { type Account, type AccountWithCredentials, withCredentials } from "../accounts/account.ts";
 import type { Config } from "../accounts/config.ts";
-import { readableTypes, type Selection, selectedAccounts } from "../accounts/roster.ts";
-import { accountsToRead } from "../accounts/to-read.ts";
+import {
+  accountsToRead,
+  readableTypes,
+  type Selection,
+  selectedAccounts,
+} from "../accounts/roster.ts";
 import { countRejected } from "../check/health/ledgers.ts";
 import { type Break, type BrokenSpan, readBreaks } from "../check/reconcile/breaks.ts";
 import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
@@ -197,7 +201,7 @@ type SyncDeps = RunDeps & {
 
 /**
  * Runs one sync of several accounts, side by side.
- * @param leftOut what of the accounts is not synced: it is retired, or its rows cannot be reached.
+ * @param notSynced a line for each account of which something is retired.
  */
 async function sync(
   deps: SyncDeps,

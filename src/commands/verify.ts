@@ -1,7 +1,7 @@
 import { type Account, withCredentials } from "../accounts/account.ts";
 import type { Config } from "../accounts/config.ts";
 import type { Selection } from "../accounts/roster.ts";
-import { accountsToRead } from "../accounts/to-read.ts";
+import { accountsToRead } from "../accounts/roster.ts";
 import {
   type Difference,
   isRepaired,

@@ -2,18 +2,18 @@ const esc = "\u001b";
 // Cursor up, erase, return or newline, and any character; a bare escape is an unknown sequence.
 const tokens = new RegExp(`${esc}\\[(\\d+)A|${esc}\\[([KJ])|([\\r\\n])|([^${esc}])|${esc}`, "gu");
 
+const rowsShown = 24;
+
 /** What a terminal of this size shows of its input, with the sequences that the program uses. */
 export class Screen {
   columns: number;
-  readonly rows: number;
   /** The lines that have scrolled off the top, and then the visible rows. */
   #lines: string[] = [""];
   #row = 0;
   #column = 0;
 
-  constructor(columns = 80, rows = 24) {
+  constructor(columns = 80) {
     this.columns = columns;
-    this.rows = rows;
   }
 
   write(text: string): boolean {
@@ -35,7 +35,7 @@ export class Screen {
   }
 
   get #top(): number {
-    return Math.max(0, this.#lines.length - this.rows);
+    return Math.max(0, this.#lines.length - rowsShown);
   }
 
   #newLine(): void {

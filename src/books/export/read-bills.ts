@@ -63,7 +63,7 @@ type Row = BillText & {
 /**
  * The selected bills, a page at a time, through a cursor: never all in memory. The transaction must not be
  * used for anything else until the iteration has ended. Named accounts are read one after the other, which is
- * also the order of bills: in a distributed database each is on its own node, and another may be down.
+ * also the order of bills: in a distributed database each is on its own node.
  */
 export async function* readBills(tx: Transaction, selection: BillSelection): BillPages {
   if (selection.accounts === undefined) return yield* readThrough(tx, selection);

@@ -3,7 +3,7 @@ import { walletOf } from "../../core/contract/product-types.ts";
 import { type Database, inTransaction, type Transaction } from "../../core/postgres/connect.ts";
 import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../../core/postgres/schema/reconciliation-schema.ts";
-import { isOneOf, onlyRow } from "../../core/postgres/values.ts";
+import { onlyRow } from "../../core/postgres/values.ts";
 import { withoutZeros } from "../../lib/decimal.ts";
 import type { BreakKind, BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
 
@@ -155,20 +155,18 @@ type Decision = {
 
 /**
  * Accepts all of these open breaks, or none; or reopens all of these accepted ones, or none. The breaks stay stored.
- * @param among the accounts whose breaks are looked at; undefined for all.
  * @returns the numbers that no such break has; empty where all were changed.
  */
 export function decideOnBreaks(
   db: Database,
   { breakIds, isAccept, note, by }: Decision,
-  among?: readonly string[],
 ): Promise<readonly number[]> {
   const decide = async (tx: Transaction) => {
     const areNamed = inArray(ledgerBreaks.breakId, [...breakIds]);
     const accounts = await tx
       .selectDistinct({ account: ledgerBreaks.account })
       .from(ledgerBreaks)
-      .where(and(areNamed, isOneOf(among)));
+      .where(areNamed);
     const missing = new Set(breakIds);
     for (const { account } of accounts.toSorted((a, b) => (a.account < b.account ? -1 : 1))) {
       const isBefore = eq(ledgerBreaks.state, isAccept ? "open" : "accepted");

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { getTableName, sql } from "drizzle-orm";
+import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { to as copyTo } from "pg-copy-streams";
 import { type Database, inTransaction, type Transaction } from "../../core/postgres/connect.ts";
 import { leases } from "../../core/postgres/schema/accounts-schema.ts";
@@ -23,8 +24,6 @@ import {
   rowsIn,
   rowsOfAll,
 } from "./backup-file.ts";
-
-import { isOwnColumn, readLeftOut } from "./left-out.ts";
 
 /** How long writing one table to a file, or reading it from one, may take. */
 export const tableMaxMs = 6 * hourMs;
@@ -183,4 +182,64 @@ async function* rowsOf(tx: Transaction, { name, columns }: BackupTable): AsyncGe
   for await (const chunk of copy) yield chunk;
   // This call stops the driver's timer, which would otherwise report the statement as unanswered.
   copy.callback?.();
+}
+
+/** A table of this version, with the names of its columns and of its indexes. */
+const own = Object.values(tables).map((table: PgTable) => {
+  const { columns, indexes, primaryKeys, uniqueConstraints } = getTableConfig(table);
+  const name = getTableName(table);
+  return {
+    name,
+    columns: columns.map((column) => column.name),
+    indexes: [
+      `${name}_pkey`,
+      ...indexes.map(({ config }) => config.name),
+      ...primaryKeys.map((key) => key.getName()),
+      ...uniqueConstraints.map((unique) => unique.getName()),
+    ],
+  };
+});
+
+/** Whether the program has a column of this name in the table. */
+const isOwnColumn = (table: string, column: string): boolean =>
+  own.some(({ name, columns }) => name === table && columns.includes(column));
+
+/** What others added to schema public, and a backup leaves out: "column bills.reviewed", "table shop_orders". */
+async function readLeftOut(tx: Transaction): Promise<readonly string[]> {
+  const { rows } = await tx.execute<{ kind: string; table: string; name: string }>(sql`
+    select 'table' as kind, relname::text as table, relname::text as name
+    from pg_class
+    where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p', 'f', 'm')
+      and not relispartition
+      and not exists (
+        select
+        from pg_depend
+        where classid = 'pg_class'::regclass
+          and objid = pg_class.oid
+          and deptype = 'e'
+      )
+    union all
+    select 'column', relname, attname
+    from pg_attribute
+    join pg_class on pg_class.oid = attrelid
+    where relnamespace = 'public'::regnamespace
+      and relkind in ('r', 'p')
+      and attnum > 0
+      and not attisdropped
+    union all
+    select 'index', pg_class.relname, found.relname
+    from pg_index
+    join pg_class on pg_class.oid = indrelid
+    join pg_class as found on found.oid = indexrelid
+    where pg_class.relnamespace = 'public'::regnamespace
+      and pg_class.relkind in ('r', 'p')
+    order by 1, 2, 3`);
+  return rows.flatMap(({ kind, table, name }) => {
+    const owned = own.find((one) => one.name === table);
+    if (kind === "table") return owned === undefined ? [`table ${name}`] : [];
+    if (owned === undefined) return [];
+    if (kind === "index") return owned.indexes.includes(name) ? [] : [`index ${name} of ${table}`];
+    return owned.columns.includes(name) ? [] : [`column ${table}.${name}`];
+  });
 }

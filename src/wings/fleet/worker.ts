@@ -1,8 +1,7 @@
 import { InvalidArgumentError } from "commander";
 import type { Config } from "../../accounts/config.ts";
-import { everyLedger } from "../../accounts/roster.ts";
+import { accountsToRead, everyLedger } from "../../accounts/roster.ts";
 import { duration } from "../../accounts/settings.ts";
-import { accountsToRead } from "../../accounts/to-read.ts";
 import { errorText } from "../../commands/exit-code.ts";
 import { type Log, openLog } from "../../commands/log.ts";
 import { openCommandDatabase } from "../../commands/open.ts";

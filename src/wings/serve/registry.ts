@@ -1,15 +1,19 @@
 import { sql } from "drizzle-orm";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
-import type { ReadRoster } from "../../accounts/roster.ts";
+import type { Config } from "../../accounts/config.ts";
+import { type ReadRoster, rosterReader } from "../../accounts/roster.ts";
 import { countFindings } from "../../check/health/findings.ts";
 import { kindNames, severityOf } from "../../check/health/kinds.ts";
 import { readLists, readLoans, readTotals } from "../../check/health/ledgers.ts";
 import type { Limits } from "../../check/health/select.ts";
+import type { Io } from "../../commands/io.ts";
+import { openStored } from "../../commands/stored.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import type { Outcome } from "../../core/postgres/run-log.ts";
 import { readExchangeTime } from "../../core/store/known-time.ts";
 import { dayMs, secondMs } from "../../lib/time.ts";
 import { programVersion } from "../../lib/version.ts";
+import { done, type Result } from "../../output/result.ts";
 
 /** The last run of a command with some outcome; "running" is one. */
 type LastRun = {
@@ -237,4 +241,13 @@ export function createHttpMetrics() {
     /** @param code of the exchange's, as 40009. */
     authFailed: (code: string): void => failures.inc({ code }),
   };
+}
+
+/** `status --format prometheus`: prints what is stored in the format of Prometheus. */
+export async function metricsCommand(config: Config, io: Io): Promise<Result> {
+  await using stored = await openStored(config, io);
+  const { db } = stored;
+  const question = { readRoster: rosterReader(config), limits: config.healthLimits };
+  const text = await registryOf(db && (await readMetrics(db, question))).metrics();
+  return done(text.trimEnd());
 }
