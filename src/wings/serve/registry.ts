@@ -23,7 +23,7 @@ type LastRun = {
   readonly at: number;
   /** In s; null while it runs. */
   readonly duration: number | null;
-  /** Of a check: how many bills it read again and stored. */
+  /** Of reconcile: how many bills it read again and stored. A sync lists them by ledger. */
   readonly healed?: number | null;
 };
 
@@ -56,7 +56,7 @@ async function readLastRuns(db: Queryable): Promise<readonly LastRun[]> {
       run.outcome,
       extract(epoch from coalesce(finished_at, started_at))::float8 as at,
       extract(epoch from finished_at - started_at)::float8 as duration,
-      (run.counts ->> 'healed')::float8 as healed
+      case run.command when 'reconcile' then (run.counts ->> 'healed')::float8 end as healed
     from last
     join runs as run using (run_id)
     order by at`);
