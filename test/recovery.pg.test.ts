@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { readFindings } from "../src/check/health/findings.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { asPrinted } from "../src/core/contract/scalars.ts";
+import { taxApiOf } from "../src/core/contract/tax-records.ts";
 import type { Answer } from "../src/core/server/api.ts";
 import { analyzeGrown } from "../src/core/store/analyze.ts";
 import { findDifferingDays } from "../src/core/store/differing-days.ts";
@@ -314,4 +315,88 @@ test("lost time is recovered, and lost no more", async () => {
   expect(report.recovery?.[0]?.recovered).not.toEqual([]);
   expect((await timesOf(run.name))?.lost).toBe("{}");
   expect(report).toSatisfy(isComplete);
+});
+
+const spotFrom = epochMs(simulationStart - 290 * dayMs);
+const withSpot: Partial<SimulationOptions> = {
+  ...{ productTypes: [productType, "SPOT"], density: 0.6, days: 300, recoverFrom: spotFrom },
+};
+
+test("the spot wallet's older bills are recovered with their types and balances, and add up", async () => {
+  await using run = recoveryOf(withSpot);
+  const report = await run.sync();
+  expect(
+    report.recovery?.map(({ ledger, error, notRecoveredReason }) => [
+      ledger.productType,
+      error,
+      notRecoveredReason,
+    ]),
+  ).toEqual([
+    [productType, undefined, undefined],
+    ["SPOT", undefined, undefined],
+  ]);
+  const { rows } = await db.execute(sql`
+    select bill_id as id, amount::text, fee::text, balance::text, business_type as type, source
+    from bills
+    where account = ${run.name} and product_type = 'SPOT'
+    order by c_time, bill_id`);
+  const served = run.sandbox.account.ledger.bills.SPOT.filter(
+    ({ cTime }) => cTime >= spotFrom && cTime < simulationStart,
+  ).toSorted((a, b) => a.cTime - b.cTime || (a.billId < b.billId ? -1 : 1));
+  const older = rows.filter(({ source }) => source === "tax-records");
+  expect(older.length).toBeGreaterThan(9);
+  expect(rows.map(({ source: _, ...bill }) => bill)).toEqual(
+    served.map(({ billId: id, businessType: type, row }) => {
+      const { size, fees, balance } = row as Record<string, string>;
+      const [amount, fee] = [asPrinted(size ?? ""), asPrinted(fees ?? "")];
+      return { id, amount, fee, balance: asPrinted(balance ?? ""), type };
+    }),
+  );
+  const all = { accounts: [run.name], productTypes: undefined };
+  const checked = await reconcile(db, all, { isFull: true });
+  expect(checked.breaks.filter(({ state }) => state === "open")).toEqual([]);
+});
+
+test("spot records with another balance than their bills are not believed, and futures prove nothing of an empty spot wallet", async () => {
+  const reasons = async (options: Partial<SimulationOptions>) => {
+    await using run = recoveryOf({ ...withSpot, density: 0.2, ...options });
+    const { recovery = [] } = await run.sync();
+    return recovery.map(({ ledger, notRecoveredReason }) => [
+      ledger.productType,
+      notRecoveredReason,
+    ]);
+  };
+  const wrong = taxed((rows) =>
+    rows.map((row) => ("spotTaxType" in Object(row) ? { ...Object(row), balance: "1" } : row)),
+  );
+  expect(await reasons({ wrapAnswer: wrong })).toEqual([
+    [productType, undefined],
+    ["SPOT", expect.stringMatching(/bill \d+ has another balance$/)],
+  ]);
+  const empty: SimulationOptions["alterLedger"] = (ledger) => ({
+    ...ledger,
+    bills: { ...ledger.bills, SPOT: [] },
+  });
+  expect(await reasons({ alterLedger: empty })).toEqual([
+    [productType, undefined],
+    ["SPOT", expect.stringMatching(/^no stored bill can be compared/)],
+  ]);
+});
+
+test("a spot record has its word's type and keeps the word; one that is not listed has no group", () => {
+  const row = {
+    ...{ id: "1260617742759391277", coin: "XRP", spotTaxType: "Ordinary Withdrawal" },
+    ...{ amount: "-899.8", fee: "-0.2", balance: "200.000000008", ts: "1736280611695" },
+    bizOrderId: "1333",
+  };
+  const read = (changed: object) => taxApiOf("SPOT")?.read({ ...row, ...changed });
+  expect(read({})).toMatchObject({
+    bill: {
+      ...{ amount: "-899.8", fee: "-0.2", balance: "200.000000008", source: "tax-records" },
+      businessType: "withdraw/withdraw",
+      extra: { spotTaxType: "Ordinary Withdrawal", bizOrderId: "1333" },
+    },
+  });
+  expect(read({ spotTaxType: "Interest" })).toMatchObject({ bill: { businessType: "/Interest" } });
+  expect(taxApiOf("UTA-FUNDING")).toBeUndefined();
 });

@@ -53,10 +53,10 @@ function differing(
     cTimeMs: String(bill.cTime),
     coin: bill.coin,
     businessType: taxTypes[bill.businessType] ?? bill.businessType,
-    amount: decimal(wire["amount"]),
-    fee: decimal(wire["fee"]),
-    // The records of a classic account have none.
-    balance: isUnified(productType) ? decimal(wire["balance"]) : null,
+    amount: decimal(wire["amount"] ?? wire["size"]),
+    fee: decimal(wire["fee"] ?? wire["fees"]),
+    // The records of a classic account's futures have none.
+    balance: isUnified(productType) || productType === "SPOT" ? decimal(wire["balance"]) : null,
   };
   return Object.entries(expected)
     .filter(([name, value]) => row[name as keyof BillText] !== value)

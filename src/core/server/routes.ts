@@ -19,7 +19,12 @@ import {
 import { emptyLists, serverTimes } from "../contract/public-lists.ts";
 import { spotBills } from "../contract/spot-bills.ts";
 import { symbols } from "../contract/symbols.ts";
-import { classicTaxRecords, taxRowsMax, unifiedTaxRecords } from "../contract/tax-records.ts";
+import {
+  classicTaxRecords,
+  spotTaxRecords,
+  taxRowsMax,
+  unifiedTaxRecords,
+} from "../contract/tax-records.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import { balancesOperations } from "../contract/wallet-balances.ts";
 import { withdrawalOperations } from "../contract/withdrawals.ts";
@@ -108,6 +113,9 @@ const listed: readonly Route[] = [
   ),
   signed(withdrawalOperations.unified, "unified", "uta-mgt", (query, context, credential) =>
     withdrawalsOf({ ...query, wallet: fundingWallet, below: query.cursor }, context, credential),
+  ),
+  signed(spotTaxRecords, "classic", "tax", (query, context, credential) =>
+    taxRecordsOf({ ...query, productType: spotWallet }, context, credential),
   ),
   signed(loanToValue, "classic", "loan-to-value", serveLoanToValue),
   signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),

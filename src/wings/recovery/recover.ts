@@ -85,9 +85,9 @@ async function recoverBills(
     if (ledger !== undefined && (await ledger.prepare())) ledgers.push(ledger);
   }
   const reports: RecoverReport[] = [];
-  // A ledger without bills has nothing to compare: another one of the account proves its records, too.
+  // A ledger without bills has nothing to compare: another one of the account and the operation proves its records, too.
   const byProof = ledgers.toSorted((a, b) => Number(b.hasOverlap) - Number(a.hasOverlap));
-  let isProven = false;
+  const proven = new Set<TaxApi["operation"]>();
   const wantedMs = byProof.reduce((sum, { leftMs }) => sum + leftMs, 0);
   if (wantedMs > 0)
     deps.onRecover?.(
@@ -95,8 +95,8 @@ async function recoverBills(
       wantedMs,
     );
   for (const ledger of byProof) {
-    reports.push(await ledger.recover(isProven));
-    isProven ||= ledger.isProven;
+    reports.push(await ledger.recover(proven.has(ledger.operation)));
+    if (ledger.isProven) proven.add(ledger.operation);
   }
   return reports;
 }
@@ -162,6 +162,10 @@ class LedgerRecovery {
     return this.#ledger.productType;
   }
 
+  get operation(): TaxApi["operation"] {
+    return this.#api.operation;
+  }
+
   get leftMs(): number {
     return this.#leftMs;
   }
@@ -175,7 +179,7 @@ class LedgerRecovery {
     return this.#isProven;
   }
 
-  /** @param isProven whether the records of another ledger of the account were found equal to its bills. */
+  /** @param isProven whether such records of another ledger of the account were found equal to its bills. */
   async recover(isProven: boolean): Promise<RecoverReport> {
     const { exchangeNow } = this.#deps;
     try {
@@ -294,7 +298,12 @@ function differences(stored: readonly OverlapBill[], taxed: readonly Bill[]): re
         record.cTime === bill.cTime &&
         sameDecimal(record.amount, bill.amount) &&
         sameDecimal(record.fee, bill.fee);
-      return isEqual ? [] : [`bill ${bill.billId} has another time, amount or fee`];
+      if (!isEqual) return [`bill ${bill.billId} has another time, amount or fee`];
+      const isBalanced =
+        record.balance === null ||
+        bill.balance === null ||
+        sameDecimal(record.balance, bill.balance);
+      return isBalanced ? [] : [`bill ${bill.billId} has another balance`];
     }),
     ...taxed
       .filter((record) => !ids.has(record.billId) && !isMarginMove(record))

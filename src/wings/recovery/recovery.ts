@@ -16,7 +16,7 @@ import { epochMs, isoTime } from "../../lib/time.ts";
 /** Stored bills, with which tax records of the same window are compared. */
 export type Overlap = { readonly window: Interval; readonly bills: readonly OverlapBill[] };
 
-export type OverlapBill = Pick<Bill, "billId" | "cTime" | "amount" | "fee">;
+export type OverlapBill = Pick<Bill, "billId" | "cTime" | "amount" | "fee" | "balance">;
 
 /** What the recovery of a ledger's older time begins with. */
 export type RecoveryState = {
@@ -114,8 +114,10 @@ export async function readOverlap(
   if (last === undefined) return undefined;
   const to = epochMs(Number(last.at) + 1);
   const window = { from: epochMs(Math.max(Number(last.from), to - overlapMs)), to };
-  const { rows } = await db.execute<{ id: string; at: string; amount: string; fee: string }>(sql`
-    select bill_id as id, ${msOf(sql`c_time`)} as at, amount::text, fee::text
+  const { rows } = await db.execute<
+    { id: string; at: string } & Pick<Bill, "amount" | "fee" | "balance">
+  >(sql`
+    select bill_id as id, ${msOf(sql`c_time`)} as at, amount::text, fee::text, balance::text
     from bills
     where ${isOfLedger(ledger)}
       and c_time >= ${isoTime(window.from)}::timestamptz

@@ -3,10 +3,11 @@ import { compareIds } from "../../core/contract/compare-ids.ts";
 import {
   type ClassicProductType,
   isUnified,
+  spotWallet,
   unifiedProductTypes,
   unifiedWallet,
 } from "../../core/contract/product-types.ts";
-import { taxTypes } from "../../core/contract/tax-records.ts";
+import { spotTaxTypes, taxTypes } from "../../core/contract/tax-records.ts";
 import {
   type BillsRequest,
   Refusal,
@@ -101,7 +102,9 @@ function page(ledger: AccountBills, request: BillsRequest): WirePage | Refusal {
   };
 }
 
-const taxNames = new Map(Object.entries(taxTypes).map(([taxName, name]) => [name, taxName]));
+const taxNames = new Map(
+  Object.entries({ ...taxTypes, ...spotTaxTypes }).map(([taxName, name]) => [name, taxName]),
+);
 
 /** The bills of a span as tax records, oldest first, however old they are. */
 function taxRecords(
@@ -116,7 +119,9 @@ function taxRecords(
       const row = Object(currentRow(bill, now));
       const { billId: id, coin, cTime } = bill;
       const type = taxNames.get(bill.businessType) ?? bill.businessType;
-      const { symbol, amount, fee, balance } = row;
+      const { symbol, amount, fee, balance, size, fees } = row;
+      if (productType === spotWallet)
+        return { id, coin, spotTaxType: type, amount: size, fee: fees, balance, ts: String(cTime) };
       return isUnified(productType)
         ? { id, coin, type, amount, fee, balance, ts: String(cTime) }
         : { id, symbol, marginCoin: coin, futureTaxType: type, amount, fee, ts: String(cTime) };
