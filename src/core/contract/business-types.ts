@@ -94,7 +94,11 @@ export const businessTypes: readonly BusinessType[] = [
   type("settle_interest", "interest", "interest settled"),
   type("user_grants_issue", "bonus", "grant issued"),
   type("user_grants_recycle", "bonus", "grant taken back"),
-  // These are in tax records alone.
+  type("user_grid_profit_in", "unclassified", "profit of a grid bot, by its name"),
+];
+
+/** Types that classic tax records name, and bills do not. */
+export const taxBusinessTypes: readonly BusinessType[] = [
   type("burst_open_long", "liquidation", "long opened by liquidation, in the words of tax records"),
   type(
     "burst_open_short",
@@ -103,7 +107,6 @@ export const businessTypes: readonly BusinessType[] = [
   ),
   type("transfer_from_future_copytrade", "transfer", "transfer in from copy trading"),
   type("transfer_to_future_copytrade", "transfer", "transfer out to copy trading"),
-  type("user_grid_profit_in", "unclassified", "profit of a grid bot, by its name"),
 ];
 
 /** Types of the spot and the funding wallet: see {@link groupedType}. */

@@ -2,6 +2,7 @@ import {
   type BusinessType,
   businessTypes,
   type Category,
+  taxBusinessTypes,
   walletBusinessTypes,
 } from "./business-types.ts";
 
@@ -63,8 +64,6 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
       RWA_CONTRACT_MAIN_SETTLE_FEE_USER_OUT: "funding fee of a real-world asset paid",
       MARGIN_SETTLE_FEE_USER_IN: "funding fee on margin received",
       MARGIN_SETTLE_FEE_USER_OUT: "funding fee on margin paid",
-      FIXED_SETTLE_FEE_USER_IN: "funding fee on isolated margin received",
-      FIXED_SETTLE_FEE_USER_OUT: "funding fee on isolated margin paid",
       RWA_CROSS_SETTLE_FEE_USER_IN: "dividend of a real-world asset received, crossed margin",
       RWA_CROSS_SETTLE_FEE_USER_OUT: "dividend of a real-world asset paid, crossed margin",
       RWA_FIXED_SETTLE_FEE_USER_IN: "dividend of a real-world asset received, isolated margin",
@@ -97,10 +96,6 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
       FIXED_BURST_SELL_SSM: "sell by liquidation in one-way mode on isolated margin",
       OFFSET_REDUCE_CLOSE_LONG: "long closed against an opposite position",
       OFFSET_REDUCE_CLOSE_SHORT: "short closed against an opposite position",
-      ADL_CLOSE_LONG: "long closed by auto-deleveraging",
-      ADL_CLOSE_SHORT: "short closed by auto-deleveraging",
-      ADL_BUY_IN_SINGLE_SIDE_MODE: "auto-deleveraging buy in one-way mode",
-      ADL_SELL_IN_SINGLE_SIDE_MODE: "auto-deleveraging sell in one-way mode",
       FIXED_ADL_CLOSE_LONG: "long closed by auto-deleveraging on isolated margin",
       FIXED_ADL_CLOSE_SHORT: "short closed by auto-deleveraging on isolated margin",
       RISK_LIQ_USER_IN: "paid by the insurance fund after a liquidation",
@@ -110,14 +105,10 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
       FIXED_RISK_LIQ_DEFAULT_USER_IN:
         "loss of a default covered by the insurance fund, isolated margin",
       FIXED_RISK_LIQ_USER_OUT: "remainder swept by the insurance fund, isolated margin",
-      RISK_TARGET_USER_IN: "coin received in a conversion that a risk control forced",
-      RISK_SOURCE_USER_OUT: "coin given in a conversion that a risk control forced",
       LIQ_FUND_IN: "liquidation fund, in",
       LIQ_FUND_OUT: "liquidation fund, out",
       LIQ_TRANSFER_IN: "transfer of a liquidation, in",
       LIQ_TRANSFER_OUT: "transfer of a liquidation, out",
-      LIQ_CONVERT_IN: "liquidation's conversion, in",
-      LIQ_CONVERT_OUT: "liquidation's conversion, out",
       LIQ_CONVERT_USER_IN: "coin received by a liquidation's conversion",
       LIQ_CONVERT_USER_OUT: "coin given in a liquidation's conversion",
       LIQ_CONVERT_SYS_IN: "liquidation's conversion, exchange's side, in",
@@ -159,14 +150,6 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
       BGPAY_REFUND_IN: "payment refunded",
       PAPTRADING_USER_IN: "demo money in",
       PAPTRADING_USER_OUT: "demo money out",
-      SYSTEM_TRANSFER_IN: "transfer in by the exchange",
-      SYSTEM_TRANSFER_OUT: "transfer out by the exchange",
-      // The principal of copy trading, not its result.
-      TRACE_TRANSFER_USER_IN: "transfer in for copy trading",
-      TRACE_TRANSFER_USER_OUT: "transfer out for copy trading",
-      TRACE_TRANSFER_REFUND_IN: "transfer for copy trading refunded",
-      TRACE_LOCK_USER_IN: "released from copy trading",
-      TRACE_LOCK_USER_OUT: "locked for copy trading",
     },
   ],
   [
@@ -174,18 +157,6 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
     {
       BORROW: "principal of a loan borrowed",
       REPAYMENT: "principal of a loan repaid",
-      INS_LOAN_DISBURSE_USER_IN: "institutional loan paid out",
-      INS_LOAN_DISBURSE_RESERVE_USER_OUT: "reserve of an institutional loan, out",
-      INS_LOAN_REPAY_POOL_USER_OUT: "institutional loan repaid",
-      INS_LOAN_REPAY_INTEREST_USER_OUT: "interest of an institutional loan repaid",
-      INS_LOAN_REPAY_RESERVE_USER_IN: "reserve of an institutional loan, in",
-      INS_LOAN_REPAY_FUND_USER_IN: "paid by a fund towards an institutional loan",
-      INS_LOAN_EXCHANGE_USER_IN: "coin received in a conversion for an institutional loan",
-      INS_LOAN_EXCHANGE_USER_OUT: "coin given in a conversion for an institutional loan",
-      INS_LOAN_TRANSFER_USER_IN: "transfer of an institutional loan, in",
-      INS_LOAN_TRANSFER_USER_OUT: "transfer of an institutional loan, out",
-      INS_LOAN_REPAY_FEE_USER_OUT: "fee of an institutional loan's repayment",
-      INS_LOAN_REPAY_NON_MARGIN_USER_OUT: "institutional loan repaid from outside the margin",
     },
   ],
   [
@@ -201,6 +172,17 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
       BONUS_GRANT_USER_IN: "bonus granted",
       BONUS_EXPIRE_USER_OUT: "bonus expired",
       BONUS_TRANSFER_USER_OUT: "bonus taken back",
+    },
+  ],
+  // The principal of copy trading, not its result.
+  [
+    "transfer",
+    {
+      TRACE_TRANSFER_USER_IN: "transfer in for copy trading",
+      TRACE_TRANSFER_USER_OUT: "transfer out for copy trading",
+      TRACE_TRANSFER_REFUND_IN: "transfer for copy trading refunded",
+      TRACE_LOCK_USER_IN: "released from copy trading",
+      TRACE_LOCK_USER_OUT: "locked for copy trading",
     },
   ],
   [
@@ -224,8 +206,6 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
     {
       EXCHANGE_SOURCE_TOKEN_USER_OUT: "coin given in a conversion",
       EXCHANGE_TARGET_TOKEN_USER_IN: "coin received in a conversion",
-      REPAY_SOURCE_USER_OUT: "coin given in a conversion that repays a debt",
-      REPAY_TARGET_USER_IN: "coin received in a conversion that repays a debt",
       CONVERSION_UPON_DELISTING: "conversion of a delisted coin",
       DELIST_MARGIN_TOKEN_SOURCE_USER_OUT: "delisted margin coin given",
       DELIST_MARGIN_TOKEN_SOURCE_SYS_IN: "delisted margin coin given, exchange's side",
@@ -265,14 +245,74 @@ const meanings: readonly (readonly [Category, Readonly<Record<string, string>>])
   ],
 ];
 
+/** Types of older lists and of tax records. */
+const olderMeanings: typeof meanings = [
+  [
+    "funding",
+    {
+      FIXED_SETTLE_FEE_USER_IN: "funding fee on isolated margin received",
+      FIXED_SETTLE_FEE_USER_OUT: "funding fee on isolated margin paid",
+    },
+  ],
+  [
+    "liquidation",
+    {
+      ADL_CLOSE_LONG: "long closed by auto-deleveraging",
+      ADL_CLOSE_SHORT: "short closed by auto-deleveraging",
+      ADL_BUY_IN_SINGLE_SIDE_MODE: "auto-deleveraging buy in one-way mode",
+      ADL_SELL_IN_SINGLE_SIDE_MODE: "auto-deleveraging sell in one-way mode",
+      RISK_TARGET_USER_IN: "coin received in a conversion that a risk control forced",
+      RISK_SOURCE_USER_OUT: "coin given in a conversion that a risk control forced",
+      LIQ_CONVERT_IN: "liquidation's conversion, in",
+      LIQ_CONVERT_OUT: "liquidation's conversion, out",
+    },
+  ],
+  [
+    "transfer",
+    {
+      SYSTEM_TRANSFER_IN: "transfer in by the exchange",
+      SYSTEM_TRANSFER_OUT: "transfer out by the exchange",
+    },
+  ],
+  [
+    "loan",
+    {
+      INS_LOAN_DISBURSE_USER_IN: "institutional loan paid out",
+      INS_LOAN_DISBURSE_RESERVE_USER_OUT: "reserve of an institutional loan, out",
+      INS_LOAN_REPAY_POOL_USER_OUT: "institutional loan repaid",
+      INS_LOAN_REPAY_INTEREST_USER_OUT: "interest of an institutional loan repaid",
+      INS_LOAN_REPAY_RESERVE_USER_IN: "reserve of an institutional loan, in",
+      INS_LOAN_REPAY_FUND_USER_IN: "paid by a fund towards an institutional loan",
+      INS_LOAN_EXCHANGE_USER_IN: "coin received in a conversion for an institutional loan",
+      INS_LOAN_EXCHANGE_USER_OUT: "coin given in a conversion for an institutional loan",
+      INS_LOAN_TRANSFER_USER_IN: "transfer of an institutional loan, in",
+      INS_LOAN_TRANSFER_USER_OUT: "transfer of an institutional loan, out",
+      INS_LOAN_REPAY_FEE_USER_OUT: "fee of an institutional loan's repayment",
+      INS_LOAN_REPAY_NON_MARGIN_USER_OUT: "institutional loan repaid from outside the margin",
+    },
+  ],
+  [
+    "conversion",
+    {
+      REPAY_SOURCE_USER_OUT: "coin given in a conversion that repays a debt",
+      REPAY_TARGET_USER_IN: "coin received in a conversion that repays a debt",
+    },
+  ],
+];
+
+const typesOf = (list: typeof meanings): readonly BusinessType[] =>
+  list.flatMap(([category, types]) =>
+    Object.entries(types).map(([code, meaning]) => ({ code, category, meaning })),
+  );
+
 /** The business types of unified accounts. Source: the v3 documentation as of 23 September 2026. */
-export const unifiedBusinessTypes: readonly BusinessType[] = meanings.flatMap(([category, types]) =>
-  Object.entries(types).map(([code, meaning]) => ({ code, category, meaning })),
-);
+export const unifiedBusinessTypes: readonly BusinessType[] = typesOf(meanings);
 
 /** All business types that this program lists, for classic and for unified accounts, and for the wallets beside them. */
 export const listedBusinessTypes: readonly BusinessType[] = [
   ...businessTypes,
+  ...taxBusinessTypes,
   ...unifiedBusinessTypes,
+  ...typesOf(olderMeanings),
   ...walletBusinessTypes,
 ];
