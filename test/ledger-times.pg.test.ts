@@ -4,8 +4,8 @@ import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { readLedgerTimes } from "../src/check/health/ledger-status.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
+import { forgetCoverage } from "../src/core/store/account-key.ts";
 import { ledgerTimes, readKnownTime } from "../src/core/store/known-time.ts";
-import { forgetCoverage } from "../src/core/store/record-time.ts";
 import {
   type Interval,
   intersect,

@@ -160,7 +160,9 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
     },
   },
   "src/core/store/record-time.ts": {
-    "time that was lost not recorded": { "`lost + ${multirange(plan.lost)}`": "`lost`" },
+    "time that was lost not recorded": {
+      "lost = lost + ${multirange(lost)},\n      open": "open",
+    },
   },
   "src/core/sync/is-complete.ts": {
     "a ledger that failed counts as complete": {

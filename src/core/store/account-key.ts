@@ -3,7 +3,7 @@ import { and, eq, ne, sql } from "drizzle-orm";
 import { ExchangeError, UsageError } from "../../lib/errors.ts";
 import { shellWord } from "../../lib/printable.ts";
 import type { Secret } from "../../lib/secret.ts";
-import type { EpochMs } from "../../lib/time.ts";
+import { type EpochMs, epochMs, hourMs, isoTime } from "../../lib/time.ts";
 import {
   type Database,
   inTransaction,
@@ -14,7 +14,9 @@ import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { accountKeys, accountUsers, keySalt } from "../postgres/schema/accounts-schema.ts";
 import { isOneOf, onlyRow, textArray } from "../postgres/values.ts";
 import type { KeyAnswer } from "../words/account-state.ts";
-import { forgetCoverage } from "./record-time.ts";
+import type { Ledger } from "../words/ledger.ts";
+import { startSlackMs } from "../words/plan.ts";
+import { firstUnread } from "./record-time.ts";
 
 /*
  * Whether an API key may read an account. The exchange's user decides: a key is the account's if both are of one user.
@@ -249,3 +251,38 @@ const taken = (account: string, other: string, what: string): UsageError =>
       `stored twice; name the account ${other} again, or rename what is stored: ` +
       `bill-sync accounts rename ${shellWord(other)} ${shellWord(account)}`,
   );
+
+// What leaves the exchange's 90 days before it is read again would count as lost.
+const reachMarginMs = hourMs;
+
+/**
+ * Makes unread what is covered of an account's ledgers and can be read again.
+ * @param horizon the oldest time that can be; undefined to make all unread.
+ */
+export async function forgetCoverage(
+  tx: Transaction,
+  account: string,
+  horizon: EpochMs | undefined,
+): Promise<void> {
+  const timeOf = (ms: number) => sql`${isoTime(epochMs(ms))}::timestamptz`;
+  // A ledger that began a little before the horizon is planned anew without a loss. Of one without a bill, nothing
+  // shows that any key but an empty account's has read it.
+  const kept =
+    horizon === undefined
+      ? sql`'{}'::tstzmultirange`
+      : sql`case
+          when bills > 0 and lower(covered) < ${timeOf(horizon - startSlackMs)}
+          then covered * tstzmultirange(tstzrange(null, ${timeOf(horizon + reachMarginMs)}))
+          else '{}'
+        end`;
+  await tx.execute(sql`
+    delete from windows
+    where account = ${account}`);
+  const { rows } = await tx.execute<Pick<Ledger, "productType">>(sql`
+    update ledgers
+    set covered = ${kept}, open = '{}'
+    where account = ${account}
+    returning product_type as "productType"`);
+  const types = rows.map(({ productType }) => productType);
+  await tx.execute(firstUnread(account, types));
+}

@@ -3,7 +3,7 @@ import { DatabaseSilentError, LeaseLostError } from "../../lib/errors.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { onlyRow } from "../postgres/values.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
-import { checkWalked, endWindows, moveCursors } from "./record-time.ts";
+import { checkCursors, moveOrEndWindows } from "./record-time.ts";
 import { hasCurrentRows, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
 
@@ -26,7 +26,7 @@ export async function lookUpPages(
   const [bills, hasCurrent] = await Promise.all([
     lookUpBills(tx, pages),
     hasCurrentRows(tx, pages),
-    checkWalked(tx, pages),
+    checkCursors(tx, pages),
   ]);
   return { bills, hasCurrentRows: hasCurrent };
 }
@@ -44,8 +44,7 @@ export async function writePages(
   const [, rejected] = await Promise.all([
     writeBills(tx, pages, changes, before.bills),
     keepRejected(tx, pages, before),
-    endWindows(tx, pages),
-    moveCursors(tx, pages),
+    moveOrEndWindows(tx, pages),
   ]);
   return changes.counts.map((counted, place) => ({
     ...counted,

@@ -2,9 +2,9 @@ import { sql } from "drizzle-orm";
 import type { Bill } from "../../core/contract/bill.ts";
 import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { Queryable, Transaction } from "../../core/postgres/connect.ts";
-import { msOf, onlyRow, textArray, timeFrom } from "../../core/postgres/values.ts";
+import { msOf, multirange, onlyRow, textArray, timeFrom } from "../../core/postgres/values.ts";
 import { readKnownTime } from "../../core/store/known-time.ts";
-import { addRecovered } from "../../core/store/record-time.ts";
+import { firstUnread } from "../../core/store/record-time.ts";
 import { rejectRows } from "../../core/store/rejected-bills.ts";
 import { addMissing } from "../../core/store/store-bills.ts";
 import type { Interval } from "../../core/words/intervals.ts";
@@ -151,4 +151,15 @@ export async function commitRecovered(
   const count = await rejectRows(tx, ledger, rejected, "tax-records");
   if (window !== undefined) await addRecovered(tx, ledger, window);
   return { ...counts, rejected: count };
+}
+
+/** Records that a window was recovered: what of it was lost is lost no more. */
+async function addRecovered(tx: Transaction, ledger: Ledger, window: Interval): Promise<void> {
+  await tx.execute(sql`
+    update ledgers
+    set
+      lost = lost - ${multirange([window])},
+      recovered = recovered + ${multirange([window])}
+    where ${isOfLedger(ledger)}`);
+  await tx.execute(firstUnread(ledger.account, [ledger.productType]));
 }
