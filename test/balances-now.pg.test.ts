@@ -14,6 +14,7 @@ import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
 import type { AccountBills } from "../src/wings/sandbox/ledger.ts";
 import { integer, seededRandom } from "../src/wings/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
+import { openHouse } from "./support/house.ts";
 import { exactUnits } from "./support/journal.ts";
 import { query } from "./support/query.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
@@ -359,4 +360,33 @@ test("a key that may not read what the spot wallet holds is told so once a day, 
   await at.pass(dayMs / 8);
   await at.sync();
   expect(told).toHaveLength(2);
+});
+
+test("a first sync says what the exchange holds if the newest bills do not say so, and the next one that it is a break", async () => {
+  let passedMs = 0;
+  let hiddenFrom = Number.POSITIVE_INFINITY;
+  await using at = await openHouse({
+    ...{ seed: "newest end", density: 0.3, futureDays: 0, now: () => Date.now() + passedMs },
+    alterLedger: quietAfter(Date.now() - hourMs),
+    wrapSource: (source) => hidingNewest(source, () => hiddenFrom),
+  });
+  const bills = at.sandbox.account.ledger.bills["USDT-FUTURES"].filter(
+    ({ row }) => Object(row).coin === "USDT",
+  );
+  hiddenFrom = bills.findLast(({ row }) => Number(Object(row).amount) !== 0)?.cTime ?? 0;
+  const shown = bills.findLast(({ cTime }) => cTime < hiddenFrom);
+  const holds = Object(bills.at(-1)?.row).balance;
+  const first = await at.run("sync", "--only", "bills");
+  const [, told = "", says = ""] =
+    /^main\/USDT-FUTURES: the exchange holds (\S+) USDT, the newest bill says (\S+); asked again by the next sync$/m.exec(
+      first.stdout,
+    ) ?? [];
+  expect([first.code, exactUnits(told), exactUnits(says)]).toEqual([
+    ...[0, exactUnits(holds), exactUnits(Object(shown?.row).balance)],
+  ]);
+  passedMs += hourMs;
+  const next = await at.run("sync", "--only", "bills");
+  expect(next.code).toBe(1);
+  expect(next.stdout).toMatch(/^#\d+ +balance-now /m);
+  expect(next.stdout).not.toContain("asked again by the next sync");
 });

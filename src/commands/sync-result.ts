@@ -1,5 +1,6 @@
 import type { RejectedCount } from "../check/health/ledgers.ts";
 import type { Break } from "../check/reconcile/breaks.ts";
+import type { UnsettledBalance } from "../check/reconcile/reconcile.ts";
 import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
 import { taxRowsMax } from "../core/contract/tax-records.ts";
 import type { Outcome } from "../core/postgres/run-log.ts";
@@ -48,6 +49,8 @@ type AccountsChecked = {
   readonly opened: readonly Break[];
   /** The ledgers of which something was read again and stored. */
   readonly healed: readonly LedgerVerification[];
+  /** What wallets hold that the newest bills do not say, in time that is not settled yet. */
+  readonly unsettled: readonly UnsettledBalance[];
 };
 
 export type NamedList = ListReport & { readonly name: string };
@@ -179,6 +182,7 @@ export function resultOfSync(result: SyncResult): Result {
       ...{ runId, outcome, notSynced },
       rejected: "error" in rejected ? null : rejected,
       openBreaks: checked?.open ?? null,
+      unsettled: checked?.unsettled ?? [],
       errors: [...failures.keys()],
     },
     parts: [
@@ -196,6 +200,7 @@ export function resultOfSync(result: SyncResult): Result {
       ...("error" in rejected ? [] : rejected.map(rejectedRemark)),
       ...notSynced,
       ...healedOf(result).map(healedText),
+      ...(checked?.unsettled ?? []).map(unsettledLine),
       ...breaksParts(checked),
       `${endText(result)}${shareText(accounts, outcome)}, after ${formatDuration(elapsedMs)}`,
     ],
@@ -375,6 +380,11 @@ function ledgerRemarks(report: LedgerReport): readonly string[] {
     ),
   ];
 }
+
+const unsettledLine = ({ account, wallet, coin, balance, expected }: UnsettledBalance): string =>
+  printableLine(
+    `${account}/${wallet}: the exchange holds ${balance} ${coin}, the newest bill says ${expected}; asked again by the next sync`,
+  );
 
 // More new breaks are not read at a look: breaks list has all.
 const breaksShownMax = 5;

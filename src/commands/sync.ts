@@ -8,6 +8,7 @@ import {
 } from "../accounts/roster.ts";
 import { countRejected } from "../check/health/ledgers.ts";
 import { type Break, type BrokenSpan, readBreaks } from "../check/reconcile/breaks.ts";
+import type { UnsettledBalance } from "../check/reconcile/reconcile.ts";
 import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
 import { pageSizeMax } from "../core/contract/account-bills.ts";
 import {
@@ -246,6 +247,7 @@ async function checkAccounts(
   if (!isChecked || signal.aborted || accounts.length === 0) return undefined;
   const opened: Break[] = [];
   const healed: LedgerVerification[] = [];
+  const unsettled: UnsettledBalance[] = [];
   const counts = { isFull: false, chains: 0, breaks: 0, healed: 0 };
   const heal = async (account: Account, spans: readonly BrokenSpan[]) => {
     const { notice } = reporter;
@@ -267,7 +269,9 @@ async function checkAccounts(
         const idsBefore = new Set(before.map(({ breakId }) => breakId));
         const checking = { isFull: false, isDue: true };
         const healing = (spans: readonly BrokenSpan[]) => heal(account, spans);
-        const { breaks, chains } = await checkAndHeal(db, among, checking, healing);
+        const checked = await checkAndHeal(db, among, checking, healing);
+        const { breaks, chains } = checked;
+        unsettled.push(...checked.unsettled);
         opened.push(...breaks.filter(({ breakId }) => !idsBefore.has(breakId)));
         counts.breaks += breaks.length;
         counts.chains += chains.length;
@@ -275,7 +279,7 @@ async function checkAccounts(
       }
       return { counts, errors: [], isIncomplete: counts.breaks > 0, didWork: true };
     });
-    return { open: counts.breaks, opened, healed };
+    return { open: counts.breaks, opened, healed, unsettled };
   } catch (error) {
     return { error };
   }

@@ -14,6 +14,7 @@ import {
   rebuildDays,
 } from "../../core/store/differing-days.ts";
 import type { Among } from "../../core/store/rejected-bills.ts";
+import { type DifferingBalance, unsettledDifferences } from "../../core/store/wallet-balances.ts";
 import { hourMs, minuteMs } from "../../lib/time.ts";
 import { type Break, readBreaks, withWholeWallets } from "./breaks.ts";
 import {
@@ -63,11 +64,15 @@ export type Reconciliation = {
   readonly unexplained: readonly UnexplainedSum[];
   /** All open breaks, also those that this check did not look at. */
   readonly breaks: readonly Break[];
+  /** What wallets hold that the newest bills do not say, in time that is not settled yet. */
+  readonly unsettled: readonly UnsettledBalance[];
   /** The ledgers whose kept count was wrong. Only whole checks count. */
   readonly recounted: readonly BillCount[];
   /** The days that were not what their bills say, and were added up anew. Only whole checks compare. */
   readonly wrongDays: readonly DifferingDay[];
 };
+
+export type UnsettledBalance = DifferingBalance & { readonly account: string };
 
 /** Generous: a whole check reads the ledger, which takes some five seconds a million bills. */
 export const statementMaxMs = hourMs;
@@ -102,6 +107,9 @@ export async function reconcile(
       unexplained.filter(({ wallet }) => isAsked(wallet)),
     ),
     breaks: results.flatMap(({ breaks }) => breaks.filter(({ ledger }) => isAsked(ledger))),
+    unsettled: results.flatMap(({ unsettled }) =>
+      unsettled.filter(({ wallet }) => isAsked(wallet)),
+    ),
     recounted: results.flatMap(({ recounted }) => recounted),
     wrongDays: results.flatMap(({ wrongDays }) => wrongDays),
   };
@@ -184,6 +192,7 @@ async function checkBills(
     rules: ruleSummaries(account, checked.rules.rules),
     unexplained: await readUnexplained(tx, account),
     breaks,
+    unsettled: await findUnsettled(context, breaks),
   };
 }
 
@@ -265,6 +274,20 @@ const reconciledTimes = (coverage: ReadonlyMap<string, Coverage>) =>
       return [[wallet, { from: last.from, to: Math.min(last.to, reconciledThrough) }] as const];
     }),
   );
+
+/** Without coins whose settled balance is a break already. */
+async function findUnsettled(
+  { tx, account, coverage }: Context,
+  breaks: readonly Break[],
+): Promise<readonly UnsettledBalance[]> {
+  const told = new Set(
+    breaks.flatMap(({ kind, ledger, coin }) => (kind === "balance-now" ? `${ledger} ${coin}` : [])),
+  );
+  const found = await unsettledDifferences(tx, account, reconciledTimes(coverage));
+  return found
+    .filter(({ wallet, coin }) => !told.has(`${wallet} ${coin}`))
+    .map((one) => ({ account, ...one }));
+}
 
 /** Stores what was found. @returns how many open breaks were not found again. */
 async function record(context: Context, checked: Checked): Promise<number> {

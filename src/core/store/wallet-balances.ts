@@ -109,6 +109,56 @@ export async function compareBalances(
   }
 }
 
+/** A balance that the exchange told, and the other one that follows from the bills. */
+export type DifferingBalance = {
+  readonly wallet: string;
+  readonly coin: string;
+  readonly balance: string;
+  readonly expected: string;
+};
+
+/**
+ * The newest balances of time that is not settled yet, where they differ from the newest bills: the bills may still come.
+ * @param reconciled as of {@link compareBalances}.
+ */
+export async function unsettledDifferences(
+  tx: Transaction,
+  account: string,
+  reconciled: Parameters<typeof compareBalances>[2],
+): Promise<readonly DifferingBalance[]> {
+  const found: DifferingBalance[] = [];
+  for (const [wallet, { from, to }] of reconciled) {
+    const { rows } = await tx.execute<{
+      coin: string;
+      first_seen_at: string;
+      at: string;
+      balance: string;
+    }>(sql`
+      select
+        coin,
+        balance::text as balance,
+        ${timeText(sql`first_seen_at`)} as first_seen_at,
+        ${timeText(sql`last_seen_at`)} as at
+      from (
+        select distinct on (coin) coin, balance, first_seen_at, last_seen_at, may_differ
+        from wallet_balances
+        where account = ${account}
+          and wallet = ${wallet}
+        order by coin, first_seen_at desc
+      ) as newest
+      where last_seen_at >= ${timeOf(to)}
+        and not may_differ`);
+    for (const { coin, balance, first_seen_at: firstSeenAt, at } of rows) {
+      const expected = await balanceAt(tx, account, { wallet, coin, from, firstSeenAt, at });
+      const { rows: compared } = await tx.execute<{ differs: boolean | null }>(sql`
+        select ${differs(sql`${balance}::numeric`, sql`${expected}::numeric`)} as differs`);
+      if (expected !== null && compared[0]?.differs === true)
+        found.push({ wallet, coin, balance, expected });
+    }
+  }
+  return found;
+}
+
 const timeOf = (ms: number): SQL =>
   Number.isFinite(ms) ? sql`${isoTime(ms as EpochMs)}::timestamptz` : sql`'infinity'::timestamptz`;
 

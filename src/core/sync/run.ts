@@ -18,7 +18,7 @@ import {
 import { failureScope } from "./failure-scope.ts";
 import { type BillsDeps, type HeldDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
 import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recovered.ts";
-import { syncBalances } from "./sync-balances.ts";
+import { askBalances, commitBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageHabits } from "./walk/answers.ts";
@@ -94,11 +94,14 @@ export async function syncAccount(
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    const bills = await syncBills(accountDeps, ledgers, readsAll);
+    const [balances, bills] = await together(
+      askBalances(accountDeps, state, ledgers),
+      syncBills(accountDeps, ledgers, readsAll),
+    );
     report = { ...report, ...bills };
     const whole = bills.ledgers.filter((ledger) => ledger.error === undefined);
     await syncWithdrawals(accountDeps, name, state);
-    await syncBalances(accountDeps, state, whole);
+    await commitBalances(accountDeps, balances, whole);
     if (deps.recover === undefined || whole.length === 0) return report;
     const productTypes = whole.map(({ ledger }) => ledger.productType);
     const recovery = await deps.recover(accountDeps, name, productTypes);
@@ -107,6 +110,12 @@ export async function syncAccount(
     const stored = runs.map(({ done }) => done).filter(({ pages }) => pages > 0);
     return { ...report, ledgers: report.ledgers.length === 0 ? stored : report.ledgers, error };
   }
+}
+
+/** Waits for both, and leaves none at work behind an error: the account is given back then. */
+async function together<A, B>(a: Promise<A>, b: Promise<B>): Promise<readonly [A, B]> {
+  await Promise.allSettled([a, b]);
+  return [await a, await b];
 }
 
 const isRefusal = (error: unknown): boolean =>
