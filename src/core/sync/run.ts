@@ -7,7 +7,7 @@ import {
 } from "../contract/loan-to-value.ts";
 import { isDemoProductType, isSpotOrFunding, type ProductType } from "../contract/product-types.ts";
 import type { LeasedAccount } from "../store/ledger-store.ts";
-import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
+import type { AccountMode, AccountState, NotAvailable, Wanted } from "../words/account-state.ts";
 import type { Walk } from "../words/ledger.ts";
 import {
   assertSomethingToRead,
@@ -94,14 +94,11 @@ export async function syncAccount(
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    const [balances, bills] = await together(
-      askBalances(accountDeps, state, ledgers),
-      syncBills(accountDeps, ledgers, readsAll),
-    );
+    const { balances, ...bills } = await syncBills(accountDeps, state, ledgers, readsAll);
     report = { ...report, ...bills };
     const whole = bills.ledgers.filter((ledger) => ledger.error === undefined);
     await syncWithdrawals(accountDeps, name, state);
-    await commitBalances(accountDeps, balances, whole);
+    await commitBalances(accountDeps, state, balances, whole);
     if (deps.recover === undefined || whole.length === 0) return report;
     const productTypes = whole.map(({ ledger }) => ledger.productType);
     const recovery = await deps.recover(accountDeps, name, productTypes);
@@ -133,15 +130,17 @@ type BillsReport = {
  * first, many at once under one rate limiter. A product type that
  * fails does not stop the others. Its report has the error.
  *
+ * @param state what earlier runs have learned about the account.
  * @param ledgers the ledgers to sync. A signed answer must have set the exchange's clock already.
  * @param readsAll whether the key may lack permission for some of them without this being a failure.
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 async function syncBills(
-  deps: HeldDeps & Pick<BillsDeps, "onProgress">,
+  deps: HeldDeps & Pick<BillsDeps, "client" | "onProgress" | "signal">,
+  state: AccountState,
   ledgers: readonly LedgerRun[],
   readsAll: boolean,
-): Promise<BillsReport> {
+): Promise<BillsReport & { readonly balances: Awaited<ReturnType<typeof askBalances>> }> {
   await Promise.all(ledgers.map((ledger) => ledger.prepare()));
   const before = readsAll ? (await deps.held.store.accountState()).notAvailable : [];
   const isNew = ({ ledger }: LedgerRun) =>
@@ -156,8 +155,10 @@ async function syncBills(
   const notAvailable = readsAll ? notAvailableOf(ledgers) : [];
   if (readsAll) await recordAvailability(deps, ledgers, notAvailable, before);
   const wanted = ledgers.filter((ledger) => !notAvailable.includes(ledger));
-  await readLedgers(deps, wanted);
+  const served = wanted.filter(({ refusal }) => refusal === undefined);
+  const [balances] = await together(askBalances(deps, state, served), readLedgers(deps, wanted));
   return {
+    balances,
     ledgers: await Promise.all(wanted.map((ledger) => ledger.report())),
     // Delisted products are told once.
     notAvailable: notAvailable

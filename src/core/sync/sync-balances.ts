@@ -19,47 +19,58 @@ type BalancesDeps = HeldDeps &
     readonly onFailure: (failure: ExchangeError) => void;
   };
 
+/** What the exchange told of a wallet, or how it refused. */
+type ToldBalances = BalancesCommit | { readonly wallet: Wallet; readonly error: ExchangeError };
+
 /**
  * Asks what each wallet holds, by one request a wallet. It is asked before the newest bills are, so that these have all up to
- * then. A wallet that is refused is asked about again after a day. Fails no run: failures are told.
+ * then. A wallet that is refused is asked about again after a day.
  */
 export async function askBalances(
-  deps: BalancesDeps,
+  deps: Pick<BalancesDeps, "client" | "signal" | "held" | "exchangeNow">,
   { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   ledgers: readonly { readonly ledger: Ledger }[],
-): Promise<readonly BalancesCommit[]> {
-  const { exchangeNow, held, onFailure } = deps;
-  const told: BalancesCommit[] = [];
+): Promise<readonly ToldBalances[]> {
+  const told: ToldBalances[] = [];
   for (const wallet of walletsOf(ledgers)) {
     const refusedAt = balancesRefusedAt.get(wallet);
-    if (refusedAt !== undefined && exchangeNow() - refusedAt < dayMs) continue;
+    if (refusedAt !== undefined && deps.exchangeNow() - refusedAt < dayMs) continue;
     try {
       told.push(await askWallet(deps, wallet));
-      if (refusedAt !== undefined) await held.store.recordBalancesRefused(wallet, undefined);
     } catch (error) {
       if (!(error instanceof ExchangeError)) throw error;
-      const what = `balances of ${wallet} are not compared: ${error.message}`;
-      onFailure(new ExchangeError(error.kind, what, { cause: error }));
+      told.push({ wallet, error });
       // Another failure is of all wallets.
       if (!isOfProductType(error.kind)) break;
-      await held.store.recordBalancesRefused(wallet, exchangeNow());
     }
   }
   return told;
 }
 
 /**
- * Stores what wallets held whose bills were read. The check compares it with the bills as soon as their time is settled.
+ * Stores what wallets held whose bills were read. The check compares it with the bills as soon as their time is settled. Fails
+ * no run: failures are told.
  * @param ledgers those that were read without an error.
  */
 export async function commitBalances(
-  { held }: Pick<BalancesDeps, "held">,
-  balances: readonly BalancesCommit[],
+  { held, exchangeNow, onFailure }: Pick<BalancesDeps, "held" | "exchangeNow" | "onFailure">,
+  { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
+  balances: readonly ToldBalances[],
   ledgers: readonly { readonly ledger: Ledger }[],
 ): Promise<void> {
-  const read: readonly string[] = walletsOf(ledgers);
-  for (const told of balances.filter(({ wallet }) => read.includes(wallet)))
-    await held.store.commitBalances(told);
+  for (const wallet of walletsOf(ledgers)) {
+    const told = balances.find((one) => one.wallet === wallet);
+    if (told === undefined) continue;
+    if (!("error" in told)) {
+      await held.store.commitBalances(told);
+      if (balancesRefusedAt.has(wallet)) await held.store.recordBalancesRefused(wallet, undefined);
+      continue;
+    }
+    const { error } = told;
+    const what = `balances of ${wallet} are not compared: ${error.message}`;
+    onFailure(new ExchangeError(error.kind, what, { cause: error }));
+    if (isOfProductType(error.kind)) await held.store.recordBalancesRefused(wallet, exchangeNow());
+  }
 }
 
 /** The wallets of which all ledgers are among these. */
@@ -72,7 +83,7 @@ function walletsOf(ledgers: readonly { readonly ledger: Ledger }[]): readonly Wa
 }
 
 async function askWallet(
-  { client, held, signal }: BalancesDeps,
+  { client, held, signal }: Pick<BalancesDeps, "client" | "held" | "signal">,
   wallet: Wallet,
 ): Promise<BalancesCommit> {
   const { operation, query } = balancesQuestion(wallet);
