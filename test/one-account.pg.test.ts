@@ -38,6 +38,7 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/ as findings order by array_position/, "status: what is found"],
   [/^select coin, sum\(abs\(difference\)\)/, "status: what was accepted"],
   [/ from "ledger_breaks" where "ledger_breaks"."state" /, "breaks list: those of all accounts"],
+  [/ from "ledger_breaks" where \("ledger_breaks"."state" /, "repair: which time to read again"],
   [/ from "break_decisions" where true /, "breaks list: what was decided of them"],
   [/^select count\(\*\) from "ledger_breaks" where /, "reconcile: how its last line ends"],
 ];
