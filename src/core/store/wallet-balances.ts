@@ -220,7 +220,7 @@ async function balanceAt(
     )
     select recent.balance::text as expected
     from recent
-    ${joinOrder("recent")}
+    ${joinOrder("recent", account)}
     where recent.c_time >= (select c_time from last)
     order by
       not ${differs(sql`(select balance from told)`, sql`recent.balance`)} desc nulls first,
