@@ -52,7 +52,10 @@ test("of ten accounts, one sync mirrors the seven that work, and names the three
     expect.stringMatching(/^spot pairs +60 +60$/),
     expect.stringMatching(/^contracts of USDT-FUTURES +5 +5$/),
   ]);
-  expect(remarks.trimEnd().split("\n")).toEqual([
+  // The sandbox serves a bill of each account twenty seconds late, so the exchange may hold more than the bills say.
+  const isOfLateBill = (line: string) => line.endsWith("; asked again by the next sync");
+  const lines = remarks.trimEnd().split("\n");
+  expect(lines.filter((line) => !isOfLateBill(line))).toEqual([
     expect.stringMatching(
       `^${unified}: account ${unified} is unified and has no ${productType}: nothing of it is read`,
     ),
