@@ -32,6 +32,13 @@ export type BillsDeps = {
 /** What needs all that is stored of an account. */
 export type HeldDeps = Pick<BillsDeps, "exchangeNow"> & { readonly held: LeasedAccount };
 
+/** What asks the exchange for something else of a held account than its bills. */
+export type AskingDeps = HeldDeps &
+  Pick<BillsDeps, "client" | "signal"> & {
+    /** Called with every failed request. */
+    readonly onFailure: (failure: ExchangeError) => void;
+  };
+
 export type BillsProgress = { readonly ledger: Ledger } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }
   | { readonly event: "request"; readonly failure: ExchangeError | undefined }

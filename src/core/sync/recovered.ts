@@ -1,21 +1,13 @@
-import type { ExchangeError } from "../../lib/errors.ts";
 import type { EpochMs } from "../../lib/time.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { type Interval, subtract } from "../words/intervals.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { PageCounts } from "../words/page.ts";
-import type { BillsDeps, HeldDeps, LedgerReport } from "./ledger-run.ts";
-
-/** What the recovery of an account's older time is given. */
-export type RecoverDeps = HeldDeps &
-  Pick<BillsDeps, "client" | "signal"> & {
-    /** Called with every failed request for tax records. */
-    readonly onFailure: (failure: ExchangeError) => void;
-  };
+import type { AskingDeps, LedgerReport } from "./ledger-run.ts";
 
 /** Recovers the older time of an account's ledgers from tax records. Never throws: failures are in the reports. */
 export type RecoverBills = (
-  deps: RecoverDeps,
+  deps: AskingDeps,
   account: string,
   productTypes: readonly ProductType[],
 ) => Promise<readonly RecoverReport[]>;

@@ -11,13 +11,7 @@ import type { BalancesCommit } from "../store/wallet-balances.ts";
 import type { AccountState } from "../words/account-state.ts";
 import type { Ledger } from "../words/ledger.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import type { BillsDeps, HeldDeps } from "./ledger-run.ts";
-
-type BalancesDeps = HeldDeps &
-  Pick<BillsDeps, "client" | "signal"> & {
-    /** Called with every failed request. */
-    readonly onFailure: (failure: ExchangeError) => void;
-  };
+import type { AskingDeps } from "./ledger-run.ts";
 
 /** What the exchange told of a wallet, or how it refused. */
 type ToldBalances = BalancesCommit | { readonly wallet: Wallet; readonly error: ExchangeError };
@@ -27,7 +21,7 @@ type ToldBalances = BalancesCommit | { readonly wallet: Wallet; readonly error: 
  * then. A wallet that is refused is asked about again after a day.
  */
 export async function askBalances(
-  deps: Pick<BalancesDeps, "client" | "signal" | "held" | "exchangeNow">,
+  deps: Pick<AskingDeps, "client" | "signal" | "held" | "exchangeNow">,
   { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   ledgers: readonly { readonly ledger: Ledger }[],
 ): Promise<readonly ToldBalances[]> {
@@ -53,7 +47,7 @@ export async function askBalances(
  * @param ledgers those that were read without an error.
  */
 export async function commitBalances(
-  { held, exchangeNow, onFailure }: Pick<BalancesDeps, "held" | "exchangeNow" | "onFailure">,
+  { held, exchangeNow, onFailure }: Pick<AskingDeps, "held" | "exchangeNow" | "onFailure">,
   { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   balances: readonly ToldBalances[],
   ledgers: readonly { readonly ledger: Ledger }[],
@@ -83,7 +77,7 @@ function walletsOf(ledgers: readonly { readonly ledger: Ledger }[]): readonly Wa
 }
 
 async function askWallet(
-  { client, held, signal }: Pick<BalancesDeps, "client" | "held" | "signal">,
+  { client, held, signal }: Pick<AskingDeps, "client" | "held" | "signal">,
   wallet: Wallet,
 ): Promise<BalancesCommit> {
   const { operation, query } = balancesQuestion(wallet);

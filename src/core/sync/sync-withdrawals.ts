@@ -1,7 +1,6 @@
 import { ExchangeError } from "../../lib/errors.ts";
 import { printableLine } from "../../lib/printable.ts";
 import { dayMs, epochMs } from "../../lib/time.ts";
-import { compareIds } from "../contract/compare-ids.ts";
 import {
   type Withdrawal,
   withdrawalRowsMax,
@@ -11,13 +10,8 @@ import {
 import type { UnrecordedWithdrawals } from "../store/withdrawals.ts";
 import type { AccountState } from "../words/account-state.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import type { BillsDeps, HeldDeps } from "./ledger-run.ts";
-
-type WithdrawalsDeps = HeldDeps &
-  Pick<BillsDeps, "client" | "signal"> & {
-    /** Called with every failed request. */
-    readonly onFailure: (failure: ExchangeError) => void;
-  };
+import type { AskingDeps } from "./ledger-run.ts";
+import { lowestId } from "./walk/answers.ts";
 
 // A record is found by the time when it was made, and a withdrawal may wait for its review. A new bill may precede
 // its record.
@@ -30,7 +24,7 @@ const pagesMax = 100;
  * asked again after a day. Fails no run: failures are told.
  */
 export async function syncWithdrawals(
-  deps: WithdrawalsDeps,
+  deps: AskingDeps,
   account: string,
   { withdrawalsRefusedAt }: Pick<AccountState, "withdrawalsRefusedAt">,
 ): Promise<void> {
@@ -51,7 +45,7 @@ export async function syncWithdrawals(
 }
 
 async function readWallet(
-  deps: WithdrawalsDeps,
+  deps: AskingDeps,
   { wallet, from, to }: UnrecordedWithdrawals,
 ): Promise<void> {
   const end = Math.min(to + beforeMs, deps.exchangeNow());
@@ -66,7 +60,7 @@ async function readWallet(
 
 /** Each page goes on below the lowest order of the page before. */
 async function readSpan(
-  { client, held, signal, onFailure }: WithdrawalsDeps,
+  { client, held, signal, onFailure }: AskingDeps,
   { wallet, from, to }: UnrecordedWithdrawals,
 ): Promise<void> {
   const { operation, query, read } = withdrawalsApis[wallet];
@@ -88,14 +82,8 @@ async function readSpan(
     }
     if (withdrawals.size > 0)
       await held.store.commitWithdrawals({ wallet, withdrawals: [...withdrawals.values()] });
-    const lowest = lowestOf([...withdrawals.keys()]);
+    const lowest = lowestId([...withdrawals.keys()]);
     if (data.length < withdrawalRowsMax || lowest === undefined || lowest === below) return;
     below = lowest;
   }
 }
-
-const lowestOf = (ids: readonly string[]): string | undefined =>
-  ids.reduce<string | undefined>(
-    (lowest, id) => (lowest === undefined || compareIds(id, lowest) < 0 ? id : lowest),
-    undefined,
-  );

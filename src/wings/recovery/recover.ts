@@ -3,7 +3,8 @@ import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { asPrinted } from "../../core/contract/scalars.ts";
 import { type TaxApi, taxApiOf } from "../../core/contract/tax-records.ts";
-import type { RecoverBills, RecoverDeps, RecoverReport } from "../../core/sync/recovered.ts";
+import type { AskingDeps } from "../../core/sync/ledger-run.ts";
+import type { RecoverBills, RecoverReport } from "../../core/sync/recovered.ts";
 import {
   type Interval,
   interval,
@@ -58,7 +59,7 @@ type Choices = {
   readonly onRecovered?: ((ms: number) => void) | undefined;
 };
 
-type Deps = RecoverDeps & Choices & { readonly recoverFrom: EpochMs };
+type Deps = AskingDeps & Choices & { readonly recoverFrom: EpochMs };
 
 /** The recovery of the older time of an account's ledgers, as a sync ends with it. */
 export const recoveryWith =
