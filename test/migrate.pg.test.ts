@@ -14,6 +14,7 @@ import { listedBusinessTypes } from "../src/core/contract/unified-business-types
 import { inTransaction, openDatabase } from "../src/core/postgres/connect.ts";
 import { tables } from "../src/core/postgres/schema/tables.ts";
 import {
+  lockMigrations,
   migrate,
   migrateTo,
   migrationState,
@@ -67,6 +68,21 @@ describe("a migration", () => {
     expect(applied.map(({ migrations }) => migrations).sort()).toEqual([0, 0, 0, migrationsCount]);
     const rows = await query(database.url, "select from drizzle.bill_sync_migrations");
     expect(rows).toHaveLength(migrationsCount);
+  });
+
+  test("finds the journal that another process made while this one waited for it", async () => {
+    await using database = await emptyDatabase();
+    await using other = openDatabase(database.url);
+    const waiting = await inTransaction(other.db, async (tx) => {
+      await lockMigrations(tx);
+      const migrated = migrate(database.url);
+      const blocked = "select from pg_locks where locktype = 'advisory' and not granted";
+      while ((await query(database.url, blocked)).length === 0) await delay(10);
+      // Only the journal: thousands of new columns would have the server renew what the other one remembers.
+      await migrateTo(tx, []);
+      return { migrated };
+    });
+    expect(await waiting.migrated).toEqual({ migrations: migrationsCount, areViewsNew: true });
   });
 
   test("fills the list of business types, and leaves what was met and what a user mapped", async () => {

@@ -64,8 +64,11 @@ async function isCurrent(db: Queryable, migrations: readonly MigrationMeta[]): P
   return pending.length === 0 && areViewsCurrent(db, readViews());
 }
 
+/** Reads the catalog: in a transaction that waited for a lock, to_regclass may still tell what it found before. */
 async function exists(db: Queryable, table: string): Promise<boolean> {
-  const { rows } = await db.execute(sql`select 1 where to_regclass(${table}) is not null`);
+  const { rows } = await db.execute(
+    sql`select from pg_tables where schemaname || '.' || tablename = ${table}`,
+  );
   return rows.length > 0;
 }
 
