@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
-import { retire } from "../src/accounts/decisions.ts";
+import { retire } from "../src/accounts/account-changes.ts";
 import { diskCheck, keyCheck } from "../src/commands/doctor.ts";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import { loanToValue } from "../src/core/contract/loan-to-value.ts";

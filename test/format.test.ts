@@ -6,7 +6,7 @@ import {
   formatInterval,
   formatMinute,
   formatTime,
-} from "../src/output/output-format.ts";
+} from "../src/output/text.ts";
 
 test("a duration has its two largest units, rounded down but for seconds", () => {
   for (const [ms, text] of [

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { strayText } from "../src/core/sync/walk/pages.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/lib/printable.ts";
 import { epochMs } from "../src/lib/time.ts";
-import { ledgerName } from "../src/output/output-format.ts";
 import { table, tableText } from "../src/output/result.ts";
+import { ledgerName } from "../src/output/text.ts";
 
 test("a name is one word of a shell's command, whatever it holds", () => {
   const names = ["main", "a b", "it's", "$(id)", "`id`", "a\\", '"', "", "*", "a;b", "~"];

@@ -117,7 +117,7 @@ test("distributed tables are asked for nothing that distributed Postgres refuses
   );
   expect(laterals).toEqual([]);
   // Of API keys, which are on the coordinator.
-  expect(counted(/\bset account =/g)).toEqual({ "src/accounts/rename-account.ts": 1 });
+  expect(counted(/\bset account =/g)).toEqual({ "src/accounts/account-changes.ts": 1 });
   // The run log is on the coordinator.
   expect(counted(/\bwith recursive\b/g)).toEqual({
     "src/wings/serve/registry.ts": 1,

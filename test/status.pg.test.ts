@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { dayMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
-import { formatLength } from "../src/output/output-format.ts";
+import { formatLength } from "../src/output/text.ts";
 import type { SandboxOptions } from "./exchange/sandbox.ts";
 import { runCli } from "./support/cli.ts";
 import { openHouse } from "./support/house.ts";

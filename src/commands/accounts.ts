@@ -1,11 +1,10 @@
+import { renameAccount, retire, undoRetire } from "../accounts/account-changes.ts";
 import type { Config } from "../accounts/config.ts";
-import { retire, undoRetire } from "../accounts/decisions.ts";
-import { renameAccount } from "../accounts/rename-account.ts";
 import { listed, type RosterLedger, readRoster } from "../accounts/roster.ts";
 import { accountName, productTypeOf } from "../accounts/settings.ts";
 import { UsageError } from "../lib/errors.ts";
-import { ledgerName } from "../output/output-format.ts";
 import { type Columns, done, fields, type Result, table } from "../output/result.ts";
+import { ledgerName } from "../output/text.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { openFilled, openMigrated } from "./stored.ts";

@@ -50,8 +50,8 @@ import {
 } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
 import { secondMs } from "../lib/time.ts";
-import { formatCount, formatCounted, formatDuration } from "../output/output-format.ts";
 import { fields, type Result, table } from "../output/result.ts";
+import { formatCount, formatCounted, formatDuration } from "../output/text.ts";
 import { type Io, stopped, type Wings } from "./io.ts";
 import type { CommandDatabase } from "./open.ts";
 import { type OpenAccount, openAccount } from "./open-account.ts";

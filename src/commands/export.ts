@@ -27,8 +27,8 @@ import { readRenamed } from "../core/store/reference/renamings.ts";
 import type { Ledger } from "../core/words/ledger.ts";
 import { UsageError } from "../lib/errors.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../lib/time.ts";
-import { formatCounted, formatMinute } from "../output/output-format.ts";
 import { done, type Result } from "../output/result.ts";
+import { formatCounted, formatMinute } from "../output/text.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, formatOption, type LedgerFlags } from "./options.ts";
 import {

@@ -10,7 +10,7 @@ import type { Among } from "../core/store/rejected-bills.ts";
 import { LedgerReader } from "../core/sync/ledger-reader.ts";
 import { horizonAt } from "../core/words/plan.ts";
 import { type EpochMs, isoTime } from "../lib/time.ts";
-import { formatLength, ledgerName } from "../output/output-format.ts";
+import { formatLength, ledgerName } from "../output/text.ts";
 import { healedText } from "./sync-result.ts";
 import {
   type AccountVerification,

@@ -47,14 +47,6 @@ import { printableLine } from "../lib/printable.ts";
 import { type EpochMs, epochMs, secondMs } from "../lib/time.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
 import {
-  formatCount,
-  formatCounted,
-  formatDuration,
-  jsonTime,
-  ledgerName,
-  riskUnitName,
-} from "../output/output-format.ts";
-import {
   type Columns,
   fields,
   ledgerColumns,
@@ -63,6 +55,14 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatDuration,
+  jsonTime,
+  ledgerName,
+  riskUnitName,
+} from "../output/text.ts";
 import type { Io, QueueStatus, Wings } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { nothingStored, openStored } from "./stored.ts";

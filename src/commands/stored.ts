@@ -4,7 +4,7 @@ import type { Config } from "../accounts/config.ts";
 import type { StatementLimit } from "../core/postgres/connections.ts";
 import { hasSchema, type Migrated, migrate } from "../core/store/migrate.ts";
 import { ReportableError } from "../lib/errors.ts";
-import { formatCounted } from "../output/output-format.ts";
+import { formatCounted } from "../output/text.ts";
 import { type Io, note } from "./io.ts";
 import { type CommandDatabase, openCommandDatabase } from "./open.ts";
 

@@ -7,7 +7,7 @@ import { type ExchangeError, messageOf, StoppedError } from "../lib/errors.ts";
 import { printable } from "../lib/printable.ts";
 import { isoTime, minuteMs, secondMs } from "../lib/time.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
-import { formatCounted, formatDuration, ledgerName, ledgerNames } from "../output/output-format.ts";
+import { formatCounted, formatDuration, ledgerName, ledgerNames } from "../output/text.ts";
 import { errorText } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { type Log, openLog } from "./log.ts";

@@ -16,6 +16,16 @@ import { printableLine } from "../lib/printable.ts";
 import { epochMs, isoTime } from "../lib/time.ts";
 import { endedLines, notAvailableLines } from "../output/account-remarks.ts";
 import {
+  asJson,
+  type Columns,
+  errorColumn,
+  fields,
+  ledgerColumns,
+  type Result,
+  type Table,
+  table,
+} from "../output/result.ts";
+import {
   formatCount,
   formatCounted,
   formatDuration,
@@ -27,17 +37,7 @@ import {
   ledgerName,
   ledgerNames,
   riskUnitName,
-} from "../output/output-format.ts";
-import {
-  asJson,
-  type Columns,
-  errorColumn,
-  fields,
-  ledgerColumns,
-  type Result,
-  type Table,
-  table,
-} from "../output/result.ts";
+} from "../output/text.ts";
 import { breaksTable, isFault } from "./breaks.ts";
 import { exitOf, type RunExit, type RunFacts } from "./exit-code.ts";
 

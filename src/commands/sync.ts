@@ -47,14 +47,14 @@ import { planLedger } from "../core/words/plan.ts";
 import { DatabaseError, UsageError } from "../lib/errors.ts";
 import { didYouMean } from "../lib/nearest.ts";
 import type { EpochMs } from "../lib/time.ts";
+import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
 import {
   formatCounted,
   formatInterval,
   jsonInterval,
   jsonTime,
   ledgerName,
-} from "../output/output-format.ts";
-import { type Columns, ledgerColumns, type Result, table } from "../output/result.ts";
+} from "../output/text.ts";
 import { checkAndHeal, healAccount } from "./heal.ts";
 import { type Io, note, type Wings } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";

@@ -30,15 +30,6 @@ import { firstThrown, messageOf, UsageError } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
 import { type EpochMs, isoTime } from "../lib/time.ts";
 import {
-  formatCount,
-  formatCounted,
-  formatInterval,
-  formatTime,
-  jsonInterval,
-  ledgerName,
-  ledgerNames,
-} from "../output/output-format.ts";
-import {
   type Column,
   type Columns,
   errorColumn,
@@ -48,6 +39,15 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
+import {
+  formatCount,
+  formatCounted,
+  formatInterval,
+  formatTime,
+  jsonInterval,
+  ledgerName,
+  ledgerNames,
+} from "../output/text.ts";
 import type { RunExit, RunFacts } from "./exit-code.ts";
 import { note } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";

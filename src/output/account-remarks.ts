@@ -2,7 +2,7 @@ import { isDemoProductType } from "../core/contract/product-types.ts";
 import type { EndedLedger } from "../core/sync/account-mode.ts";
 import { type Ended, modeOf, type NotAvailable } from "../core/words/account-state.ts";
 import { printableLine } from "../lib/printable.ts";
-import { formatLength, formatMinute, ledgerNames } from "./output-format.ts";
+import { formatLength, formatMinute, ledgerNames } from "./text.ts";
 
 // Remarks about an account's mode, and about product types that its key may not read.
 

@@ -13,7 +13,7 @@ import {
   jsonInterval,
   jsonTime,
   ledgerName,
-} from "./output-format.ts";
+} from "./text.ts";
 
 // The result of a command: text and JSON are made of it, and of nothing else.
 

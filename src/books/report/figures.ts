@@ -9,10 +9,10 @@ import {
 } from "../../core/views/movements.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import { add, type Decimal, decimalOf, decimalText, isZero, zero } from "../../lib/decimal.ts";
-import { digitsOf } from "../../output/format.ts";
-import { formatCount, ledgerName } from "../../output/output-format.ts";
+import { digitsOf } from "../../output/html-figures.ts";
 import { type PieceName, pieces } from "../../output/pieces.ts";
 import { type Columns, fields, type Table, table } from "../../output/result.ts";
+import { formatCount, ledgerName } from "../../output/text.ts";
 import { chainParts, readChains } from "../export/chains.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
 import { minuteIn } from "../export/time-zone.ts";

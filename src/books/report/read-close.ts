@@ -18,7 +18,7 @@ import { ledgerStart } from "../../core/words/plan.ts";
 import { decimalOf } from "../../lib/decimal.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
 import { programVersion } from "../../lib/version.ts";
-import { formatCounted, formatInterval, ledgerName } from "../../output/output-format.ts";
+import { formatCounted, formatInterval, ledgerName } from "../../output/text.ts";
 import { readBills } from "../export/read-bills.ts";
 import {
   inAll,

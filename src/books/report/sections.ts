@@ -5,15 +5,15 @@ import { type Interval, lengthMs } from "../../core/words/intervals.ts";
 import { add, type Decimal, decimalText, isZero } from "../../lib/decimal.ts";
 import { shellWord } from "../../lib/printable.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
+import { pieces } from "../../output/pieces.ts";
+import { type Columns, fields, type Result, type Table, table } from "../../output/result.ts";
 import {
   formatCount,
   formatCounted,
   jsonInstant,
   jsonInterval,
   jsonTimeOrNull,
-} from "../../output/output-format.ts";
-import { pieces } from "../../output/pieces.ts";
-import { type Columns, fields, type Result, type Table, table } from "../../output/result.ts";
+} from "../../output/text.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { type DayOf, dayIn } from "../export/time-zone.ts";
 import {

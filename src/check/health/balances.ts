@@ -3,7 +3,7 @@ import type { Queryable } from "../../core/postgres/connect.ts";
 import { msOf, timeFrom } from "../../core/postgres/values.ts";
 import { comparedBalances } from "../../core/store/wallet-balances.ts";
 import { type EpochMs, epochMs } from "../../lib/time.ts";
-import { formatMinute } from "../../output/output-format.ts";
+import { formatMinute } from "../../output/text.ts";
 import { type FindingScope, select } from "./select.ts";
 
 /** A wallet's balance by the exchange, compared with that of its bills. Decimals are text. */

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { differenceUnits } from "../../core/views/views.ts";
-import { formatCounted, formatDuration } from "../../output/output-format.ts";
 import type { Columns } from "../../output/result.ts";
+import { formatCounted, formatDuration } from "../../output/text.ts";
 
 type Discrepancy = {
   /** A break's. */

@@ -1,6 +1,6 @@
 import { printableLine, shellWord } from "../../lib/printable.ts";
 import { type EpochMs, retentionMs } from "../../lib/time.ts";
-import { formatCounted, formatDuration, formatMinute } from "../../output/output-format.ts";
+import { formatCounted, formatDuration, formatMinute } from "../../output/text.ts";
 
 /** One thing that is wrong with what is stored, or not known to be right. Nothing else judges a ledger. */
 export type Finding = {

@@ -1,6 +1,6 @@
 import { printableLine } from "../../lib/printable.ts";
 import { type EpochMs, epochMs, hourMs } from "../../lib/time.ts";
-import { formatCounted, formatDuration } from "../../output/output-format.ts";
+import { formatCounted, formatDuration } from "../../output/text.ts";
 import {
   breaksNamedMax,
   type Finding,

@@ -21,8 +21,8 @@ import {
   UsageError,
 } from "../../lib/errors.ts";
 import { minuteMs } from "../../lib/time.ts";
-import { formatCount, formatCounted } from "../../output/output-format.ts";
 import { done, type Result } from "../../output/result.ts";
+import { formatCount, formatCounted } from "../../output/text.ts";
 import { Queue } from "./queue.ts";
 import { type JobEnd, queuedTasks, type Task, taskName } from "./tasks.ts";
 import { workOff } from "./work-off.ts";

@@ -17,8 +17,8 @@ import { type AccountMode, productTypesOf } from "../../core/words/account-state
 import { horizonAt } from "../../core/words/plan.ts";
 import { shellWord } from "../../lib/printable.ts";
 import { dayMs, type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
-import { formatCount } from "../../output/output-format.ts";
 import { done, type Result } from "../../output/result.ts";
+import { formatCount } from "../../output/text.ts";
 import { modeOption } from "./command.ts";
 import { type Comparison, compareWithLedger } from "./comparison.ts";
 import { type OpenSandbox, openSandbox, sandboxEnvironment } from "./sandbox.ts";

@@ -4,10 +4,17 @@ import type { Transaction } from "../../../core/postgres/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../../core/postgres/values.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
 import { type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
-import { allDigits, amount, daysText, isZero, movement, none } from "../../../output/format.ts";
 import { type Html, html } from "../../../output/html.ts";
-import { formatCounted } from "../../../output/output-format.ts";
+import {
+  allDigits,
+  amount,
+  daysText,
+  isZero,
+  movement,
+  none,
+} from "../../../output/html-figures.ts";
 import { isOfChain, partOfBill, pieceNames, pieces } from "../../../output/pieces.ts";
+import { formatCounted } from "../../../output/text.ts";
 import { dateFields, frame, messagePage, missedNote, pageFoot, pageHead } from "./layout.ts";
 import { type Period, readDays, readGroups, sumOf, together } from "./periods.ts";
 import {

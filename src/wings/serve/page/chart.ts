@@ -1,6 +1,6 @@
 import { dayMs, epochMs, isoTime } from "../../../lib/time.ts";
-import { allDigits, daysText, dayText } from "../../../output/format.ts";
 import { type Html, html } from "../../../output/html.ts";
+import { allDigits, daysText, dayText } from "../../../output/html-figures.ts";
 import { monthsOf, type Period } from "./periods.ts";
 import { type Days, daysAfter } from "./selection.ts";
 

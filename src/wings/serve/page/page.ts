@@ -3,9 +3,9 @@ import { readLoans } from "../../../check/health/ledgers.ts";
 import { type HeadLine, headLines } from "../../../check/health/verdict.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
-import { amount, none, percentage, timeTag } from "../../../output/format.ts";
 import { type Html, html } from "../../../output/html.ts";
-import { formatCount, formatCounted, formatDuration } from "../../../output/output-format.ts";
+import { amount, none, percentage, timeTag } from "../../../output/html-figures.ts";
+import { formatCount, formatCounted, formatDuration } from "../../../output/text.ts";
 import { block, frame, pageFoot, pageHead } from "./layout.ts";
 import {
   type Ledger,

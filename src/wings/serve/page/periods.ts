@@ -3,7 +3,7 @@ import type { Transaction } from "../../../core/postgres/connect.ts";
 import { textArray } from "../../../core/postgres/values.ts";
 import { joinRules, walletMoves } from "../../../core/views/wallet-moves.ts";
 import { add, decimalOf, decimalText, zero } from "../../../lib/decimal.ts";
-import { isZero } from "../../../output/format.ts";
+import { isZero } from "../../../output/html-figures.ts";
 import {
   type Figures,
   isOfChain,

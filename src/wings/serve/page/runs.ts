@@ -3,9 +3,9 @@ import { isSyncAtWork, type LoggedRun, readRuns } from "../../../check/health/ru
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
 import { isoTime } from "../../../lib/time.ts";
-import { daysText, none, shortened, timeTag } from "../../../output/format.ts";
 import { type Html, type HtmlPart, html } from "../../../output/html.ts";
-import { formatCounted, formatDuration } from "../../../output/output-format.ts";
+import { daysText, none, shortened, timeTag } from "../../../output/html-figures.ts";
+import { formatCounted, formatDuration } from "../../../output/text.ts";
 import { dateFields, frame, pageFoot, pageHead } from "./layout.ts";
 import { type Asked, askedIn, daysIn, timesOf } from "./selection.ts";
 

@@ -6,9 +6,8 @@ import {
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { union } from "../../../core/words/intervals.ts";
 import { epochMs, isoTime } from "../../../lib/time.ts";
-import { amount, daysText, isZero, movement } from "../../../output/format.ts";
 import { type Html, type HtmlPart, html } from "../../../output/html.ts";
-import { formatCount } from "../../../output/output-format.ts";
+import { amount, daysText, isZero, movement } from "../../../output/html-figures.ts";
 import {
   isOfChain,
   movementPieces,
@@ -16,6 +15,7 @@ import {
   pieces,
   resultParts,
 } from "../../../output/pieces.ts";
+import { formatCount } from "../../../output/text.ts";
 import { chart } from "./chart.ts";
 import { downloadFormats } from "./downloads.ts";
 import { block, dateFields, frame, missedNote } from "./layout.ts";

@@ -1,7 +1,7 @@
 import { type Decimal, decimalOf, decimalText } from "../lib/decimal.ts";
 import { dayMs, type EpochMs, isoTime } from "../lib/time.ts";
 import { type Html, html } from "./html.ts";
-import { formatMinute } from "./output-format.ts";
+import { formatMinute } from "./text.ts";
 
 // How the page writes figures. Numbers are decimals as text all the way from Postgres to the reader.
 
