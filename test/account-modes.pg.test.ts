@@ -10,7 +10,7 @@ import {
   type ProductType,
   productTypes,
 } from "../src/core/contract/product-types.ts";
-import { Refusal } from "../src/core/server/source.ts";
+import { Refusal } from "../src/core/server/answer.ts";
 import { isComplete } from "../src/core/sync/is-complete.ts";
 import type { AccountReport } from "../src/core/sync/run.ts";
 import { productTypesOf } from "../src/core/words/account-state.ts";

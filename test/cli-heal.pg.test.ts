@@ -4,8 +4,8 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
-import type { Source } from "../src/core/server/source.ts";
 import { epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
+import type { Source } from "../src/wings/sandbox/exchange/source.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import type { ScheduledFault } from "./exchange/kinds.ts";
 import { faultyExchange } from "./exchange/schedule.ts";

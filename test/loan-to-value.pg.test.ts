@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { readLoanToValue } from "../src/core/contract/loan-to-value.ts";
 import type { Database } from "../src/core/postgres/connect.ts";
-import { Refusal } from "../src/core/server/source.ts";
+import { Refusal } from "../src/core/server/answer.ts";
 import { openStore } from "../src/core/store/ledger-store.ts";
 import { syncLoanToValue } from "../src/core/sync/sync-loan-to-value.ts";
 import { ExchangeError, LeaseLostError } from "../src/lib/errors.ts";

@@ -22,7 +22,7 @@ import { categories } from "../src/core/contract/business-types.ts";
 import { productTypes } from "../src/core/contract/product-types.ts";
 import { inSnapshot } from "../src/core/postgres/connect.ts";
 import { tables as schema } from "../src/core/postgres/schema/tables.ts";
-import { Refusal } from "../src/core/server/source.ts";
+import { Refusal } from "../src/core/server/answer.ts";
 import * as library from "../src/index.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { asJson, type Result, type Table } from "../src/output/result.ts";

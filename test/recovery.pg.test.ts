@@ -8,11 +8,11 @@ import { readFindings } from "../src/check/health/findings.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { asPrinted } from "../src/core/contract/scalars.ts";
 import { taxApiOf } from "../src/core/contract/tax-records.ts";
-import type { Answer } from "../src/core/server/api.ts";
 import { analyzeGrown } from "../src/core/store/analyze.ts";
 import { findDifferingDays } from "../src/core/store/differing-days.ts";
 import { isComplete } from "../src/core/sync/is-complete.ts";
 import { dayMs, epochMs, isoTime, retentionMs } from "../src/lib/time.ts";
+import type { Answer } from "../src/wings/sandbox/exchange/api.ts";
 import { fileDatabase } from "./support/database.ts";
 import { openPageServer } from "./support/page-server.ts";
 import {

@@ -13,8 +13,8 @@ import {
 } from "../src/core/contract/product-types.ts";
 import { signature, signatureOf } from "../src/core/contract/signature.ts";
 import { accountSettings } from "../src/core/contract/unified-account.ts";
+import { Refusal } from "../src/core/server/answer.ts";
 import { acceptedSignatures } from "../src/core/server/authenticate.ts";
-import { Refusal } from "../src/core/server/source.ts";
 import {
   dayMs,
   intervalMaxMs,

@@ -3,13 +3,14 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
-import type { Answer, ApiRequest } from "../src/core/server/api.ts";
+import type { ApiRequest } from "../src/core/server/request.ts";
 import { readKnownTime } from "../src/core/store/known-time.ts";
 import { isComplete } from "../src/core/sync/is-complete.ts";
 import type { LedgerReport } from "../src/core/sync/ledger-run.ts";
 import { DatabaseError, messageOf, StoppedError } from "../src/lib/errors.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../src/lib/time.ts";
 import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
+import type { Answer } from "../src/wings/sandbox/exchange/api.ts";
 import type { Fault, ScheduledFault } from "./exchange/kinds.ts";
 import { withBrokenRows } from "./exchange/ledger.ts";
 import { withFaults } from "./exchange/network.ts";

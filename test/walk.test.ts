@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from "vitest";
 import { compareIds } from "../src/core/contract/compare-ids.ts";
-import { type BillsRequest, Refusal, type WirePage } from "../src/core/server/source.ts";
+import { Refusal } from "../src/core/server/answer.ts";
 import { IdOrder, PageHabits, type Question } from "../src/core/sync/walk/answers.ts";
 import type { FetchedPage, PageRequest } from "../src/core/sync/walk/pages.ts";
 import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
@@ -14,6 +14,7 @@ import { isAnew } from "../src/core/words/place.ts";
 import { ContradictionError } from "../src/lib/errors.ts";
 import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
 import { type LedgerBill, snowflake } from "../src/wings/sandbox/entry.ts";
+import type { BillsRequest, WirePage } from "../src/wings/sandbox/exchange/source.ts";
 import type { AccountBills } from "../src/wings/sandbox/ledger.ts";
 import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { sandboxSource } from "../src/wings/sandbox/source.ts";

@@ -1,7 +1,6 @@
 import { businessTypes } from "../../src/core/contract/business-types.ts";
 import { isDemoProductType, type ProductType } from "../../src/core/contract/product-types.ts";
 import { unifiedBusinessTypes } from "../../src/core/contract/unified-business-types.ts";
-import type { WireAccountMode } from "../../src/core/server/source.ts";
 import {
   accountCounter,
   type Book,
@@ -10,6 +9,7 @@ import {
   snowflakeTime,
   type WireBill,
 } from "../../src/wings/sandbox/entry.ts";
+import type { WireAccountMode } from "../../src/wings/sandbox/exchange/credential.ts";
 import { type AccountBills, type BooksOptions, openBooks } from "../../src/wings/sandbox/ledger.ts";
 import { decimalText, type Units, unifiedPlaces, units } from "../../src/wings/sandbox/money.ts";
 import { profiles } from "../../src/wings/sandbox/profiles.ts";

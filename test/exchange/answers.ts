@@ -1,5 +1,4 @@
-import { type ApiAnswer, toAnswer } from "../../src/core/server/api.ts";
-import { Refusal } from "../../src/core/server/source.ts";
+import { type ApiAnswer, Refusal, toAnswer } from "../../src/core/server/answer.ts";
 import { type Fault, type LaterCode, laterCodes } from "./kinds.ts";
 
 /** A fault on an answer's way. */

@@ -1,8 +1,9 @@
 import { keyInfo } from "../../src/core/contract/key-info.ts";
 import type { ProductType, Wallet } from "../../src/core/contract/product-types.ts";
-import type { Answer } from "../../src/core/server/api.ts";
-import type { Credential, Refusal, Source, WireAccountMode } from "../../src/core/server/source.ts";
-import { headerOf } from "./statistics.ts";
+import type { Refusal } from "../../src/core/server/answer.ts";
+import type { Answer } from "../../src/wings/sandbox/exchange/api.ts";
+import type { Credential, WireAccountMode } from "../../src/wings/sandbox/exchange/credential.ts";
+import type { Source } from "../../src/wings/sandbox/exchange/source.ts";
 
 /** What an exchange may permit an account, and how it refuses the rest. */
 export type OddCredential = Omit<Credential, "accountMode"> & {
@@ -44,7 +45,7 @@ export const worded =
   async (request) => {
     const answered = answer(request);
     const { info, unifiedRefusal, classicRefusal } =
-      credentialOf(headerOf(request, "access-key") ?? "") ?? {};
+      credentialOf(request.headers["access-key"] ?? "") ?? {};
     const given = await answered;
     const codes: Record<string, string | undefined> = {
       "40085": unifiedRefusal,

@@ -1,6 +1,7 @@
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { type Answer, type ApiRequest, toAnswer } from "../../src/core/server/api.ts";
-import { Refusal } from "../../src/core/server/source.ts";
+import { Refusal, toAnswer } from "../../src/core/server/answer.ts";
+import type { ApiRequest } from "../../src/core/server/request.ts";
+import type { Answer } from "../../src/wings/sandbox/exchange/api.ts";
 import { envelope, spoiledAnswer } from "./answers.ts";
 import type { Fault } from "./kinds.ts";
 

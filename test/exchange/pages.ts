@@ -1,11 +1,7 @@
 import { isUnified } from "../../src/core/contract/product-types.ts";
-import {
-  type BillsRequest,
-  Refusal,
-  type Source,
-  type WirePage,
-} from "../../src/core/server/source.ts";
+import { Refusal } from "../../src/core/server/answer.ts";
 import { epochMs, hourMs, retentionMs, unifiedIntervalMaxMs } from "../../src/lib/time.ts";
+import type { BillsRequest, Source, WirePage } from "../../src/wings/sandbox/exchange/source.ts";
 import type { Meeting, ScheduledFault } from "./kinds.ts";
 
 /** A page with bills, and the cursor for the page after it. */

@@ -1,11 +1,7 @@
-import {
-  type BillsRequest,
-  illegalTimeRange,
-  Refusal,
-  type Source,
-  type WirePage,
-} from "../../src/core/server/source.ts";
+import { Refusal } from "../../src/core/server/answer.ts";
+import { illegalTimeRange } from "../../src/core/server/request.ts";
 import { epochMs } from "../../src/lib/time.ts";
+import type { BillsRequest, Source, WirePage } from "../../src/wings/sandbox/exchange/source.ts";
 import { integer, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 import { shuffled } from "../support/shuffled.ts";
 

@@ -1,6 +1,6 @@
-import { type Answer, createApi } from "../../src/core/server/api.ts";
-import { serveApi } from "../../src/core/server/http.ts";
-import type { Source } from "../../src/core/server/source.ts";
+import type { ApiRequest } from "../../src/core/server/request.ts";
+import { type Answer, createApi, serveApi } from "../../src/wings/sandbox/exchange/api.ts";
+import type { Source } from "../../src/wings/sandbox/exchange/source.ts";
 import type { AccountBills } from "../../src/wings/sandbox/ledger.ts";
 import {
   accountOf,
@@ -83,7 +83,8 @@ export function createSandbox(options: SandboxOptions): Sandbox {
     () => arrivedAt,
     (apiKey) => credentials.get(apiKey)?.uid,
   );
-  return { answer: wrapAnswer?.(answer) ?? answer, accounts, account, statistics };
+  const inCase: Answer = (request) => answer({ ...request, headers: lowerCased(request.headers) });
+  return { answer: wrapAnswer?.(inCase) ?? inCase, accounts, account, statistics };
 }
 
 /** The sandbox exchange on a port of this machine, until it is disposed. */
@@ -96,6 +97,10 @@ export async function openSandbox(
   const sandbox = createSandbox(options);
   return { ...sandbox, ...(await serveApi(sandbox.answer, options.port ?? 0)) };
 }
+
+/** A server's headers have names in lower case. */
+const lowerCased = (headers: ApiRequest["headers"]): ApiRequest["headers"] =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 
 const modesOf = ({ modes = alwaysClassic, modesOf }: SandboxOptions, name: string) =>
   modesOf?.(name) ?? modes;

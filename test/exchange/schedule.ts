@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { billsOperations } from "../../src/core/contract/bills-api.ts";
-import type { ApiAnswer } from "../../src/core/server/api.ts";
+import type { ApiAnswer } from "../../src/core/server/answer.ts";
 import { refused, spoiledAnswer } from "./answers.ts";
 import type { FaultKind, Meeting, ScheduledFault } from "./kinds.ts";
 import { spoilPages } from "./pages.ts";

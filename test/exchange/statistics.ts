@@ -1,7 +1,9 @@
-import type { Answer, ApiAnswer, ApiRequest } from "../../src/core/server/api.ts";
-import { rollingWindow } from "../../src/core/server/arrivals.ts";
-import { routes } from "../../src/core/server/routes.ts";
+import type { ApiAnswer } from "../../src/core/server/answer.ts";
+import type { ApiRequest } from "../../src/core/server/request.ts";
+import { rollingWindow } from "../../src/core/server/rolling-window.ts";
 import { secondMs } from "../../src/lib/time.ts";
+import type { Answer } from "../../src/wings/sandbox/exchange/api.ts";
+import { routes } from "../../src/wings/sandbox/exchange/routes.ts";
 
 type Peak = {
   readonly operation: string;
@@ -33,10 +35,6 @@ export function peakOf(perMs: number) {
   };
 }
 
-/** A header's value, whatever the case of its name. */
-export const headerOf = ({ headers }: ApiRequest, name: string): string | undefined =>
-  Object.entries(headers).find(([spelled]) => spelled.toLowerCase() === name)?.[1];
-
 const credentialHeaders = ["access-key", "access-sign", "access-passphrase", "access-timestamp"];
 
 /**
@@ -60,9 +58,9 @@ export function counted(
     const { name } = route.operation;
     count(arrivals, name);
     const isSigned = route.access === "signed";
-    if (!isSigned && credentialHeaders.some((header) => headerOf(request, header) !== undefined))
+    if (!isSigned && credentialHeaders.some((header) => request.headers[header] !== undefined))
       strayCredentials++;
-    const scope = isSigned ? userOf(headerOf(request, "access-key") ?? "") : request.clientAddress;
+    const scope = isSigned ? userOf(request.headers["access-key"] ?? "") : request.clientAddress;
     if (scope === undefined) return;
     const key = `${name} ${scope}`;
     const window = windows.get(key) ?? { operation: name, scope, ...peakOf(secondMs) };

@@ -1,8 +1,8 @@
 import { isUnified, type ProductType } from "../../src/core/contract/product-types.ts";
 import { taxOperations } from "../../src/core/contract/tax-records.ts";
-import type { Answer } from "../../src/core/server/api.ts";
 import type { AccountMode } from "../../src/core/words/account-state.ts";
 import { epochMs } from "../../src/lib/time.ts";
+import type { Answer } from "../../src/wings/sandbox/exchange/api.ts";
 import { alwaysClassic, isInTransit, type ModeChange, modeAt } from "../exchange/account-ledger.ts";
 import type { OddCredential } from "../exchange/credential.ts";
 import type { SandboxOptions } from "../exchange/sandbox.ts";

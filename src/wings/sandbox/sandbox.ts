@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { createApi } from "../../core/server/api.ts";
-import { serveApi } from "../../core/server/http.ts";
-import type { Credential, Source, WireAccountMode } from "../../core/server/source.ts";
 import type { AccountMode } from "../../core/words/account-state.ts";
+import { createApi, serveApi } from "./exchange/api.ts";
+import type { Credential, WireAccountMode } from "./exchange/credential.ts";
+import type { Source } from "./exchange/source.ts";
 import { type AccountBills, type LedgerOptions, makeLedger } from "./ledger.ts";
 import { seededRandom } from "./random.ts";
 import { makeContracts, makeLoanToValue, makeSymbols } from "./records.ts";

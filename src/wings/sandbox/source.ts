@@ -8,16 +8,16 @@ import {
   unifiedWallet,
 } from "../../core/contract/product-types.ts";
 import { spotTaxTypes, taxTypes } from "../../core/contract/tax-records.ts";
-import {
-  type BillsRequest,
-  Refusal,
-  type Source,
-  type TaxRequest,
-  type WirePage,
-  type WithdrawalsRequest,
-} from "../../core/server/source.ts";
+import { Refusal } from "../../core/server/answer.ts";
 import type { EpochMs } from "../../lib/time.ts";
 import { type LedgerBill, snowflakeTime } from "./entry.ts";
+import type {
+  BillsRequest,
+  Source,
+  TaxRequest,
+  WirePage,
+  WithdrawalsRequest,
+} from "./exchange/source.ts";
 import type { AccountBills } from "./ledger.ts";
 
 /** One account's data. */

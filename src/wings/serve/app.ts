@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type FastifyInstance, fastify } from "fastify";
 import type { Log } from "../../commands/log.ts";
 import { explained } from "../../core/postgres/database-errors.ts";
-import { Refusal } from "../../core/server/source.ts";
+import { Refusal } from "../../core/server/answer.ts";
 import { firstThrown, messageOf, ReportableError } from "../../lib/errors.ts";
 import { secondMs } from "../../lib/time.ts";
 import { health, metrics } from "./health.ts";

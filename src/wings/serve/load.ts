@@ -1,8 +1,7 @@
 import type { RequestListener } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
-import { toAnswer } from "../../core/server/api.ts";
-import { Refusal } from "../../core/server/source.ts";
+import { Refusal, toAnswer } from "../../core/server/answer.ts";
 import { ReportableError } from "../../lib/errors.ts";
 import type { ServeDeps } from "./route-group.ts";
 import { sendEnvelope } from "./send-envelope.ts";

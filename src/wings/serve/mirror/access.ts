@@ -1,7 +1,11 @@
-import type { ApiRequest } from "../../../core/server/api.ts";
-import { type RollingWindow, remembered, rollingWindow } from "../../../core/server/arrivals.ts";
+import { Refusal } from "../../../core/server/answer.ts";
 import { authenticate } from "../../../core/server/authenticate.ts";
-import { type Credential, Refusal } from "../../../core/server/source.ts";
+import type { ApiRequest } from "../../../core/server/request.ts";
+import {
+  type RollingWindow,
+  remembered,
+  rollingWindow,
+} from "../../../core/server/rolling-window.ts";
 import { type EpochMs, minuteMs, secondMs } from "../../../lib/time.ts";
 import { type KeyRing, keyPrefix, type MirrorKey } from "./key-file.ts";
 
@@ -15,16 +19,8 @@ export type Admitted = { readonly key: MirrorKey; readonly now: EpochMs };
 
 export type Access = (request: ApiRequest) => MirrorKey | Refusal;
 
-// An unknown key is checked against this credential, so that the check takes as long as for a known
-// key.
-const nobody: Credential = {
-  secret: "0".repeat(64),
-  passphrase: "0".repeat(20),
-  uid: "",
-  name: "",
-  permissions: [],
-  accountMode: "classic",
-};
+// An unknown key is checked against this one, so that the check takes as long as for a known key.
+const nobody = { secret: "0".repeat(64), passphrase: "0".repeat(20) };
 
 /**
  * Admits requests that are signed with one of the server's own keys, up to the key's rate limit.
@@ -41,8 +37,9 @@ export function accessBy(
     const at = now();
     const name = request.headers["access-key"] ?? "";
     const key = keys().get(name);
-    const credential = key === undefined ? nobody : credentialOf(key);
-    const refusal = authenticate(request, credential, undefined, at);
+    const credential =
+      key === undefined ? nobody : { secret: key.apiSecret, passphrase: key.apiPassphrase };
+    const refusal = authenticate(request, credential, at);
     const failed = (failure: Refusal) => {
       onFailure(failure.code);
       return failuresOf(request.clientAddress, at) ?? failure;
@@ -64,15 +61,6 @@ function unknownKey(name: string): Refusal {
           "the exchange",
   );
 }
-
-const credentialOf = (key: MirrorKey): Credential => ({
-  secret: key.apiSecret,
-  passphrase: key.apiPassphrase,
-  uid: key.name,
-  name: key.account,
-  permissions: [],
-  accountMode: "classic",
-});
 
 /** Counts a use of a name; a refusal beyond the limit. */
 type RollingLimit = (name: string, at: number) => Refusal | undefined;

@@ -2,7 +2,7 @@ import { accountBills } from "../../../core/contract/account-bills.ts";
 import { parseExactJson } from "../../../core/contract/json.ts";
 import { isOfUnifiedAccount, type ProductType } from "../../../core/contract/product-types.ts";
 import type { Execute } from "../../../core/postgres/connect.ts";
-import { Refusal } from "../../../core/server/source.ts";
+import { Refusal } from "../../../core/server/answer.ts";
 import type { Ledger } from "../../../core/words/ledger.ts";
 import { type EpochMs, epochMs } from "../../../lib/time.ts";
 import { JsonText, type Served } from "../send-envelope.ts";

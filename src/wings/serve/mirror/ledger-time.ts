@@ -5,7 +5,7 @@ import { billsApiOf } from "../../../core/contract/bills-api.ts";
 import { parseExactJson } from "../../../core/contract/json.ts";
 import type { Queryable } from "../../../core/postgres/connect.ts";
 import { onlyRow } from "../../../core/postgres/values.ts";
-import { Refusal } from "../../../core/server/source.ts";
+import { Refusal } from "../../../core/server/answer.ts";
 import { isOpenRejection } from "../../../core/store/rejected-bills.ts";
 import { type AccountMode, modeOf } from "../../../core/words/account-state.ts";
 import {

@@ -20,7 +20,7 @@ import {
 import { epochMsText } from "../../../core/contract/scalars.ts";
 import { spotBills } from "../../../core/contract/spot-bills.ts";
 import { msOf } from "../../../core/postgres/values.ts";
-import type { ListQuery } from "../../../core/server/source.ts";
+import type { ListQuery } from "../../../core/server/request.ts";
 import { typeGroup, typeName } from "./read-bill-page.ts";
 
 /** The most rows of a page. The exchange serves 100. */

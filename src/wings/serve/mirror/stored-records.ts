@@ -4,7 +4,7 @@ import { parseExactJson } from "../../../core/contract/json.ts";
 import type { LoanToValue, loanToValue } from "../../../core/contract/loan-to-value.ts";
 import { symbolFields, type symbols } from "../../../core/contract/symbols.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
-import { Refusal } from "../../../core/server/source.ts";
+import { Refusal } from "../../../core/server/answer.ts";
 import { readAccountStates } from "../../../core/store/accounts/account-states.ts";
 import { readLastSnapshot } from "../../../core/store/reference/stored-loan-to-value.ts";
 import {

@@ -1,18 +1,13 @@
-import { epochMs } from "../../lib/time.ts";
-import { successCode } from "../contract/envelope.ts";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type ApiAnswer, Refusal, toAnswer } from "../../../core/server/answer.ts";
+import { authenticate } from "../../../core/server/authenticate.ts";
+import { type ApiRequest, readRequest } from "../../../core/server/request.ts";
+import { epochMs } from "../../../lib/time.ts";
 import { type Arrivals, countArrivals } from "./arrivals.ts";
-import { authenticate, namedCredential, refusedMode, type SignedRequest } from "./authenticate.ts";
+import { type Credentials, namedCredential, refusedMode, refusedRight } from "./credential.ts";
 import { type Route, routes } from "./routes.ts";
-import { type Context, type Credentials, Refusal, type Source } from "./source.ts";
-
-/** A request as it arrived, whatever carried it. Its headers have names in any case. */
-export type ApiRequest = SignedRequest & { readonly clientAddress: string };
-
-export type ApiAnswer = {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-};
+import type { Context, Source } from "./source.ts";
 
 export type Answer = (request: ApiRequest) => Promise<ApiAnswer>;
 
@@ -31,9 +26,8 @@ type ApiOptions = {
  */
 export function createApi(options: ApiOptions): Answer {
   const arrivals = countArrivals();
-  return async (incoming) => {
+  return async (request) => {
     const at: RequestTimes = { now: options.now(), clock: options.clock() };
-    const request = { ...incoming, headers: lowerCased(incoming.headers) };
     const served = await serve(options, arrivals, request, at).catch((error: unknown) => {
       process.emitWarning(error instanceof Error ? error : String(error));
       return new Refusal(500, "40015", "System is abnormal, please try again later");
@@ -72,7 +66,8 @@ async function serveSigned(
   if (!arrivals.admits(route.operation, credential.uid, at.now)) return tooMany;
   const refusal =
     refusedMode(route.api, credential) ??
-    authenticate(request, credential, route.permission, at.clock);
+    authenticate(request, credential, at.clock) ??
+    refusedRight(request, credential, route.permission);
   return refusal ?? route.serve(contextOf(options, request, at), credential);
 }
 
@@ -90,20 +85,42 @@ const contextOf = (
 
 const tooMany = new Refusal(429, "429", "Too Many Requests");
 
-/** An answer in the envelope that every operation shares. */
-export function toAnswer(served: object | Refusal, requestTime: number): ApiAnswer {
-  const contentType = { "content-type": "application/json" };
-  if (served instanceof Refusal) {
-    const { status, code, msg, headers } = served;
-    const body = JSON.stringify({ code, msg, requestTime, data: null });
-    return { status, headers: { ...contentType, ...headers }, body };
-  }
-  const body = JSON.stringify({ code: successCode, msg: "success", requestTime, data: served });
-  return { status: 200, headers: contentType, body };
-}
+// For URL and headers together. The longest legitimate request has about 1 KiB.
+const headBytesMax = 16 * 1_024;
+// Longer than clients keep connections, so that the server never closes one that is being reused.
+const keepAliveMs = 65_000;
+const requestTimeoutMs = 30_000;
 
-function lowerCased(headers: ApiRequest["headers"]): ApiRequest["headers"] {
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
-  );
+type ApiServer = AsyncDisposable & { readonly url: string };
+
+/**
+ * Serves an API over HTTP until it is disposed of.
+ *
+ * @param port 0 takes any free port.
+ * @throws the system's error where the port cannot be taken.
+ */
+export async function serveApi(answer: Answer, port: number): Promise<ApiServer> {
+  const server = createServer({
+    maxHeaderSize: headBytesMax,
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: requestTimeoutMs,
+  });
+  server.on("request", async (incoming, outgoing) => {
+    const { status, headers, body } = await answer(readRequest(incoming));
+    outgoing.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
+  });
+  const host = "127.0.0.1";
+  server.listen(port, host);
+  await once(server, "listening");
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error(`no port on ${host}`);
+  return {
+    url: `http://${host}:${address.port}`,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
 }

@@ -1,12 +1,15 @@
 import { z } from "zod";
-import { type EpochMs, epochMs, retentionMs } from "../../lib/time.ts";
-import { accountBills, pageSizeDefault, pageSizeMax } from "../contract/account-bills.ts";
-import { contracts } from "../contract/contracts.ts";
-import { financialRecords } from "../contract/financial-records.ts";
-import { fundingRecords } from "../contract/funding-records.ts";
-import { keyInfo } from "../contract/key-info.ts";
-import { loanToValue, unifiedLoanToValue } from "../contract/loan-to-value.ts";
-import type { Operation } from "../contract/operation.ts";
+import {
+  accountBills,
+  pageSizeDefault,
+  pageSizeMax,
+} from "../../../core/contract/account-bills.ts";
+import { contracts } from "../../../core/contract/contracts.ts";
+import { financialRecords } from "../../../core/contract/financial-records.ts";
+import { fundingRecords } from "../../../core/contract/funding-records.ts";
+import { keyInfo } from "../../../core/contract/key-info.ts";
+import { loanToValue, unifiedLoanToValue } from "../../../core/contract/loan-to-value.ts";
+import type { Operation } from "../../../core/contract/operation.ts";
 import {
   fundingWallet,
   isDemoProductType,
@@ -15,30 +18,29 @@ import {
   unifiedTypeOf,
   unifiedWallet,
   type Wallet,
-} from "../contract/product-types.ts";
-import { emptyLists, serverTimes } from "../contract/public-lists.ts";
-import { spotBills } from "../contract/spot-bills.ts";
-import { symbols } from "../contract/symbols.ts";
+} from "../../../core/contract/product-types.ts";
+import { emptyLists, serverTimes } from "../../../core/contract/public-lists.ts";
+import { spotBills } from "../../../core/contract/spot-bills.ts";
+import { symbols } from "../../../core/contract/symbols.ts";
 import {
   classicTaxRecords,
   spotTaxRecords,
   taxRowsMax,
   unifiedTaxRecords,
-} from "../contract/tax-records.ts";
-import { accountSettings } from "../contract/unified-account.ts";
-import { balancesOperations } from "../contract/wallet-balances.ts";
-import { withdrawalOperations } from "../contract/withdrawals.ts";
-import { type OperationApi, wrongEnvironment } from "./authenticate.ts";
+} from "../../../core/contract/tax-records.ts";
+import { accountSettings } from "../../../core/contract/unified-account.ts";
+import { balancesOperations } from "../../../core/contract/wallet-balances.ts";
+import { withdrawalOperations } from "../../../core/contract/withdrawals.ts";
+import { Refusal } from "../../../core/server/answer.ts";
+import { type ListQuery, readQuery } from "../../../core/server/request.ts";
+import { type EpochMs, epochMs, retentionMs } from "../../../lib/time.ts";
 import {
-  type Context,
   type Credential,
-  type ListQuery,
+  type OperationApi,
   type Permission,
-  Refusal,
-  readQuery,
-  type WirePage,
-  type WithdrawalsRequest,
-} from "./source.ts";
+  wrongEnvironment,
+} from "./credential.ts";
+import type { Context, WirePage, WithdrawalsRequest } from "./source.ts";
 
 type Data = object | Refusal;
 
@@ -159,13 +161,13 @@ type PageQuery = ListQuery & { readonly productType: ProductType };
 
 async function pageOf(
   { source, now, clock, demo }: Context,
-  { uid, name }: Credential,
+  caller: Credential,
   query: PageQuery,
 ): Promise<WirePage | Refusal> {
   const { productType } = query;
   if (isDemoProductType(productType) && demo) return wrongEnvironment();
   return source.bills({
-    ...{ caller: { uid, name }, now, productType, coin: query.coin },
+    ...{ caller, now, productType, coin: query.coin },
     businessType: query.businessType ?? query.type,
     onlyFunding: query.onlyFunding === "yes",
     idLessThan: query.idLessThan ?? query.cursor,
@@ -192,11 +194,10 @@ type TaxQuery = Pick<PageQuery, "productType" | "limit"> & Record<"startTime" | 
 async function taxRecordsOf(
   { productType, startTime, endTime, limit }: TaxQuery,
   { source, now }: Context,
-  { uid, name }: Credential,
+  caller: Credential,
 ): Promise<Data> {
-  if (source.taxRecords === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
   return source.taxRecords({
-    ...{ caller: { uid, name }, now, productType },
+    ...{ caller, now, productType },
     startTime: epochMs(Number(startTime)),
     endTime: epochMs(Number(endTime)),
     limit: Number(limit ?? taxRowsMax),
@@ -209,11 +210,10 @@ type WithdrawalsQuery = Pick<WithdrawalsRequest, "wallet" | "below"> &
 async function withdrawalsOf(
   { wallet, below, startTime, endTime, limit }: WithdrawalsQuery,
   { source, now }: Context,
-  { uid, name }: Credential,
+  caller: Credential,
 ): Promise<Data> {
-  if (source.withdrawals === undefined) return new Refusal(404, "40404", "Request URL NOT FOUND");
   return source.withdrawals({
-    ...{ caller: { uid, name }, now, wallet, below },
+    ...{ caller, now, wallet, below },
     startTime: epochMs(Number(startTime)),
     endTime: epochMs(Number(endTime)),
     limit: Number(limit ?? pageSizeDefault),
@@ -223,17 +223,16 @@ async function withdrawalsOf(
 async function serveLoanToValue(
   { riskUnitId }: z.output<typeof loanToValue.query>,
   { now, source }: Context,
-  { uid, name }: Credential,
+  caller: Credential,
 ): Promise<Data> {
-  return source.loanToValue({ caller: { uid, name }, now, riskUnitId });
+  return source.loanToValue({ caller, now, riskUnitId });
 }
 
 const balancesOf = (
   wallet: Wallet,
   { source, now }: Context,
-  { uid, name }: Credential,
-): ReturnType<Context["source"]["balances"]> =>
-  source.balances({ caller: { uid, name }, now, wallet });
+  caller: Credential,
+): ReturnType<Context["source"]["balances"]> => source.balances({ caller, now, wallet });
 
 async function serveBalances(
   { productType }: z.output<typeof balancesOperations.classic.query>,
