@@ -4,8 +4,9 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
-import { epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
+import { dayMs, epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import type { Source } from "../src/wings/sandbox/exchange/source.ts";
+import type { AccountBills } from "../src/wings/sandbox/ledger.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import type { ScheduledFault } from "./exchange/kinds.ts";
 import { faultyExchange } from "./exchange/schedule.ts";
@@ -43,6 +44,10 @@ test.concurrent("pages that the exchange left out are read again by the sync tha
     from runs
     where command = 'reconcile'`);
   expect(rows).toEqual([{ healed: String(missing.length) }]);
+  const metrics = await run("status", "--format", "prometheus");
+  expect(metrics.stdout).toMatch(
+    new RegExp(`^bill_sync_last_run_healed_bills ${missing.length}$`, "m"),
+  );
   const after = await run("sync", "--only", "bills");
   expect([after.code, healedBy(after.stdout)]).toEqual([0, 0]);
 });
@@ -76,6 +81,54 @@ test.concurrent("what does not add up and was read again in vain is a break, and
   const repaired = await at.run("reconcile", "--repair");
   expect([repaired.code, healedBy(repaired.stderr)]).toEqual([0, 1]);
 });
+
+test.concurrent.each([
+  ["USDT-FUTURES", 6.5],
+  ["SPOT", 60],
+] as const)(
+  "what moves nothing is read again, too, wherever the %s window of a missing bill began",
+  async (type, days) => {
+    const awayMs = days * dayMs;
+    const hidden = new Set<string>();
+    const withoutHidden = (source: Source): Source => ({
+      ...source,
+      async bills(request) {
+        const page = await source.bills(request);
+        const isServed = (row: unknown) => !hidden.has(String(Object(row).billId));
+        return "bills" in page ? { ...page, bills: page.bills?.filter(isServed) ?? null } : page;
+      },
+    });
+    const away = type === "SPOT" ? [-1] : [-1, 1];
+    // A bill in the middle, and bills that move nothing before and after it.
+    const withNothings = (ledger: AccountBills): AccountBills => {
+      const bills = [...ledger.bills[type]];
+      const at = bills.findIndex(({ cTime }) => cTime > ledger.now - 20 * dayMs);
+      const missing = bills[at];
+      if (missing === undefined) throw new Error(`${type} has no bill in the last 20 days`);
+      hidden.add(missing.billId);
+      for (const side of away) {
+        const place = bills.findLastIndex(({ cTime }) => cTime < missing.cTime + side * awayMs);
+        const like = bills[place];
+        if (like === undefined) throw new Error(`${type} has no bill ${days} days beside it`);
+        const billId = String(BigInt(like.billId) + 1n);
+        const [amount, fee] = type === "SPOT" ? ["size", "fees"] : ["amount", "fee"];
+        const row = { ...Object(like.row), billId, [amount]: "0", [fee]: "0" };
+        bills.splice(place + 1, 0, { ...like, billId, row });
+        hidden.add(billId);
+      }
+      return { ...ledger, bills: { ...ledger.bills, [type]: bills } };
+    };
+    const options = { seed: "nothings", wrapSource: withoutHidden, alterLedger: withNothings };
+    await using at = await openHouse({ density: 0.2, ...options }, { PRODUCT_TYPES: type });
+    expect(await at.run("sync", "--only", "bills", "--no-reconcile")).toMatchObject({ code: 0 });
+    const count = hidden.size;
+    hidden.clear();
+    const syncedAt = Date.now();
+    const { stdout } = await at.run("sync", "--only", "bills");
+    expect(stdout).toMatch(new RegExp(`^healed: ${count} bills of main/${type}, `, "m"));
+    expect(await heldAgainstLedger(at.db, at.sandbox, type, syncedAt)).toMatchObject(exactly);
+  },
+);
 
 const lagMs = hourMs;
 

@@ -195,6 +195,6 @@ export const define: Define = (command, { io, config, runs }) => {
     reconcileCommand(config({ credentials: words.repair }), io, words);
   reporting(command)
     .option("--full", "check and count all bills again, not only what changed", false)
-    .option("--repair", "read the weeks around each break again, and write what differs", false)
+    .option("--repair", "read the windows around each break again, and write what differs", false)
     .action(runs(reconcile));
 };

@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import { readAgain } from "../../src/check/verify/read-again.ts";
 import { ledgerVerifiers, type VerifyDeps, verifyBills } from "../../src/check/verify/verify.ts";
 import { classicProductTypes, type ProductType } from "../../src/core/contract/product-types.ts";
 import { exchangeOf } from "../../src/core/exchange/session.ts";
@@ -9,6 +10,7 @@ import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts"
 import { openStore } from "../../src/core/store/ledger-store.ts";
 import type { VerifyStore } from "../../src/core/store/verify-store.ts";
 import { openVerifyStore } from "../../src/core/store/verify-store.ts";
+import { LedgerReader } from "../../src/core/sync/ledger-reader.ts";
 import { type AccountReport, syncAccount } from "../../src/core/sync/run.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
@@ -158,34 +160,57 @@ export type VerificationOptions = {
   readonly wrapStore?: (store: VerifyStore) => VerifyStore;
 };
 
-/** A verification as the command does it, in simulated time, with a real lease. */
-export async function verifyIn(
+type HeldOptions = Pick<VerificationOptions, "productTypes" | "wrapStore">;
+
+/** Reads with what a verification has, in simulated time, with a real lease. */
+function inHeldAccount<T>(
   db: Database,
   { sandbox, time }: Simulation,
-  options: VerificationOptions,
-) {
-  const { span, repair = false, productTypes: wanted = classicProductTypes } = options;
-  const { wrapStore = (store: VerifyStore) => store } = options;
+  { productTypes: wanted = classicProductTypes, wrapStore = (store) => store }: HeldOptions,
+  read: (deps: Omit<VerifyDeps, "span" | "repair">) => Promise<T>,
+): Promise<T> {
   const account = accountOf(sandbox, wanted);
   const { signal } = new AbortController();
   // A short cooldown: a sync may have released its lease just before.
   const timing = { leaseMs: 15_000, renewMs: 3_000, pollMs: 20, cooldownMs: 1 };
-  const verify = async () => {
+  const act = async () => {
     const lease = await time.hold(() => new Leases(db, { timing }).take(account.name, { signal }));
     const { client, exchangeNow } = exchangeIn(sandbox, time, account);
-    const store = holding(time, wrapStore(openVerifyStore(db, lease)));
-    const deps: VerifyDeps = {
+    const done = await read({
       client,
       exchangeNow,
       assertHeld: lease.assertHeld,
-      store,
-      ...{ span, repair, signal, sleep: time.clock.sleep },
+      store: holding(time, wrapStore(openVerifyStore(db, lease))),
+      ...{ signal, sleep: time.clock.sleep },
       onProgress: () => undefined,
-    };
-    const ledgers = await verifyBills(deps, wanted.map(ledgerVerifiers(deps, account.name)));
-    const differences = ledgers.flatMap((ledger) => ledger.differences);
+    });
     await time.hold(async () => lease[Symbol.asyncDispose]());
-    return { differences, ledgers };
+    return done;
   };
-  return time.run(verify());
+  return time.run(act());
 }
+
+/** A verification as the command does it. */
+export function verifyIn(db: Database, simulation: Simulation, options: VerificationOptions) {
+  const { span, repair = false, productTypes: wanted = classicProductTypes } = options;
+  return inHeldAccount(db, simulation, options, async (held) => {
+    const deps = { ...held, span, repair };
+    const { name } = simulation.sandbox.account;
+    const ledgers = await verifyBills(deps, wanted.map(ledgerVerifiers(deps, name)));
+    return { differences: ledgers.flatMap(({ differences }) => differences), ledgers };
+  });
+}
+
+/** Reads spans of a product type again, as a sync does where a balance is broken. */
+export const readAgainIn = (
+  db: Database,
+  simulation: Simulation,
+  productType: ProductType,
+  spans: readonly Interval[],
+) =>
+  inHeldAccount(db, simulation, { productTypes: [productType] }, async (deps) => {
+    const ledger = { account: simulation.sandbox.account.name, productType };
+    const reader = new LedgerReader({ ...deps, onAttempt: () => undefined }, ledger);
+    await reader.probe();
+    return readAgain(deps, reader, spans);
+  });

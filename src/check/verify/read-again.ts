@@ -15,21 +15,20 @@ import {
 import type { ReadRows } from "../../core/words/page.ts";
 import { horizonAt } from "../../core/words/plan.ts";
 import { ReportableError } from "../../lib/errors.ts";
-import { dayMs, isoTime } from "../../lib/time.ts";
+import { isoTime } from "../../lib/time.ts";
 import { ComparedSpan, type LedgerVerification, type VerifyDeps } from "./verify.ts";
 
 // At ten requests a second, less than two minutes. A week of 30,000 bills takes some 1,000.
 const requestsMax = 1_000;
 const askedAtOnce = 10;
 
-const weekMs = 7 * dayMs;
-
 /**
- * Reads time of a ledger again, and stores what differs. Each week that holds a part of it is read whole: beside a missing
- * bill that moved the balance, others may be missing that moved nothing. It is asked for by time alone, and cut where an
- * answer may have been cut, so that no bill can hide behind a page. Never throws.
+ * Reads time of a ledger again, and stores what differs. Each window that may have held a part of it is read whole: beside
+ * a missing bill that moved the balance, others may be missing that moved nothing. Nobody keeps which window it was, so
+ * all time is read that a longest one reaches. It is asked for by time alone, and cut where an answer may have been cut,
+ * so that no bill can hide behind a page. Never throws.
  *
- * @param spans the time in which something is missing. It is read first.
+ * @param spans the time in which something is missing. It is read first, then what is nearest to it.
  */
 export async function readAgain(
   deps: Pick<VerifyDeps, "exchangeNow" | "signal" | "store">,
@@ -38,7 +37,11 @@ export async function readAgain(
 ): Promise<LedgerVerification> {
   const { ledger } = reader;
   const now = deps.exchangeNow();
-  const [first, ...others] = intersect(weeksOf(spans), interval(horizonAt(now), now));
+  const { windowMaxMs } = billsApiOf(ledger.productType);
+  const around = union(
+    spans.flatMap(({ from, to }) => interval(from - windowMaxMs, to + windowMaxMs)),
+  );
+  const [first, ...others] = intersect(around, interval(horizonAt(now), now));
   const span = { from: first?.from ?? now, to: others.at(-1)?.to ?? first?.to ?? now };
   const read = first === undefined ? [] : [first, ...others];
   const compared = new ComparedSpan({ ...deps, span, repair: true }, ledger);
@@ -53,13 +56,6 @@ export async function readAgain(
   const { differences, compared: count } = compared;
   return { ledger, span: read, compared: count, differences, requests: reader.requests, error };
 }
-
-const weeksOf = (spans: readonly Interval[]): readonly Interval[] =>
-  union(
-    spans.flatMap(({ from, to }) =>
-      interval(Math.floor(from / weekMs) * weekMs, Math.ceil(to / weekMs) * weekMs),
-    ),
-  );
 
 const notAll = ({ from, to }: Interval): ReportableError =>
   new ReportableError(
@@ -80,11 +76,10 @@ async function readPieces(
 ): Promise<readonly Interval[]> {
   const { reader, signal, spans } = deps;
   const { windowMaxMs } = billsApiOf(reader.ledger.productType);
-  let pieces = wanted.flatMap((one) => split(one, windowMaxMs));
+  const pieces = wanted.flatMap((one) => split(one, windowMaxMs));
   while (pieces.length > 0 && reader.requests < requestsMax) {
     signal.throwIfAborted();
-    const broken = Map.groupBy(pieces, (piece) => intersect([piece], spans).length > 0);
-    pieces = [...(broken.get(true) ?? []), ...(broken.get(false) ?? [])];
+    pieces.sort((a, b) => distanceMs(a, spans) - distanceMs(b, spans));
     const asked = pieces.splice(0, Math.min(askedAtOnce, requestsMax - reader.requests));
     // None is left at work behind an error: the account is given back then.
     const answers = await Promise.allSettled(asked.map((piece) => readPiece(deps, piece)));
@@ -95,6 +90,10 @@ async function readPieces(
   }
   return pieces;
 }
+
+/** How far a piece is from the nearest span. */
+const distanceMs = (piece: Interval, spans: readonly Interval[]): number =>
+  Math.min(...spans.map(({ from, to }) => Math.max(from - piece.to, piece.from - to, 0)));
 
 /** Asks for a piece of time. @returns its parts where the answer may have been cut. */
 async function readPiece(
