@@ -187,6 +187,7 @@ test("a sync of a parent account names each unit, and one that is wrong leaves t
         signal: new AbortController().signal,
         onFailure: () => undefined,
       },
+      "classic",
       account,
       ["0", unit],
     ),
@@ -216,7 +217,7 @@ test("an account without a loan, as the v3 API says it, is no failure", async ()
     signal: new AbortController().signal,
     onFailure: (failure: ExchangeError) => failures.push(failure),
   };
-  const reports = await time.run(syncLoanToValue(deps, account, []));
+  const reports = await time.run(syncLoanToValue(deps, "classic", account, []));
   expect(reports).toEqual([
     { account, riskUnitId: undefined, stored: undefined, error: undefined },
   ]);

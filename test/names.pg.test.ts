@@ -16,7 +16,7 @@ import type { UnsettledBalance } from "../src/check/reconcile/reconcile.ts";
 import { readUnexplained } from "../src/check/reconcile/unexplained.ts";
 import { errorKinds } from "../src/commands/io.ts";
 import { status } from "../src/commands/status.ts";
-import { targetNames } from "../src/commands/sync.ts";
+import { targetNames } from "../src/commands/sync-targets.ts";
 import { differenceKinds } from "../src/commands/verify.ts";
 import { categories } from "../src/core/contract/business-types.ts";
 import { productTypes } from "../src/core/contract/product-types.ts";

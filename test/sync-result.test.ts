@@ -4,17 +4,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { errorText } from "../src/commands/exit-code.ts";
 import type { Log } from "../src/commands/log.ts";
-import { planResult } from "../src/commands/sync.ts";
+import { planResult } from "../src/commands/sync-plan.ts";
 import { logReporter, progressLine, terminalReporter } from "../src/commands/sync-reporter.ts";
-import {
-  type NamedList,
-  resultOfSync,
-  type SyncRun,
-  syncResult,
-} from "../src/commands/sync-result.ts";
+import { resultOfSync, type SyncRun, syncResult } from "../src/commands/sync-result.ts";
 import type { ProductType } from "../src/core/contract/product-types.ts";
 import type { BillsProgress, LedgerReport } from "../src/core/sync/ledger-run.ts";
 import type { AccountReport } from "../src/core/sync/run.ts";
+import type { ListReport } from "../src/core/sync/settings-lists.ts";
 import type { LoanToValueReport } from "../src/core/sync/sync-loan-to-value.ts";
 import type { LedgerPlan, Walk } from "../src/core/words/ledger.ts";
 import {
@@ -52,7 +48,7 @@ const desk = (report: AccountReport): AccountReport => ({ ...report, account: "d
 const counts = {
   ...{ new: 2, changed: 1, returned: 0, gone: 3, isStored: true, entries: 3_204, readAt: at },
 };
-const list = (changes: Partial<NamedList> = {}): NamedList => ({
+const list = (changes: Partial<ListReport> = {}): ListReport => ({
   ...{ name: "spot pairs", requests: 1, counts, broken: [], error: undefined, ...changes },
 });
 const record = {

@@ -36,7 +36,7 @@ await using database = openDatabase(job.databaseUrl);
 await using transport = openTransport();
 const { db } = database;
 
-const held = async (account: string) => {
+const hold = async (account: string) => {
   const lease = await new Leases(db).take(account, { signal: new AbortController().signal });
   return {
     store: openStore(db, lease),
@@ -64,19 +64,19 @@ const exchangeOf = () => {
   return { client, exchangeNow: exchangeClock.now };
 };
 
-const sync = (name: string, wanted: readonly ProductType[]) =>
-  syncAccount(
-    {
-      exchangeOf,
-      takeLease: held,
-      settleLagMs: 10 * minuteMs,
-      sleep: systemClock.sleep,
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-      onFailure: () => undefined,
-    },
-    { name, productTypes: wanted },
-  );
+const sync = async (name: string, wanted: readonly ProductType[]) => {
+  await using held = await hold(name);
+  const deps = {
+    ...exchangeOf(),
+    held,
+    settleLagMs: 10 * minuteMs,
+    sleep: systemClock.sleep,
+    signal: new AbortController().signal,
+    onProgress: () => undefined,
+    onFailure: () => undefined,
+  };
+  return await syncAccount(deps, { name, productTypes: wanted });
+};
 
 const cpuBefore = process.cpuUsage();
 const startedAt = performance.now();

@@ -248,7 +248,7 @@ export function selectedAccounts(
 }
 
 /** The accounts of a selection, as a command reads them at the exchange. */
-type AccountsToRead = {
+export type AccountsToRead = {
   readonly selected: readonly Account[];
   /** Those that a sync reads: without what is retired. The exchange says what it serves of them. */
   readonly accounts: readonly Account[];

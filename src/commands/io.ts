@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import type { Config } from "../accounts/config.ts";
 import type { Environment } from "../accounts/settings.ts";
-import type { ProductType } from "../core/contract/product-types.ts";
 import type { Queryable } from "../core/postgres/connect.ts";
 import type { RecoverBills } from "../core/sync/recovered.ts";
 import { asTyped } from "../lib/as-typed.ts";
@@ -40,6 +39,15 @@ export type QueueStatus = { readonly waiting: number; readonly atWork: number };
 
 type Wing<Module> = () => Promise<Module>;
 
+/** Is told of older bills that are recovered. */
+export type RecoverReporter = {
+  readonly notice: (message: string) => void;
+  readonly step: (
+    step: "recovered",
+    ms: { readonly planned: number } | { readonly done: number },
+  ) => void;
+};
+
 /** What commands use of wings, each loaded where it is used. A program without the wing lacks the member. */
 export type Wings = {
   readonly embedded?: Wing<{
@@ -59,11 +67,10 @@ export type Wings = {
     ): Promise<void>;
   }>;
   readonly recovery?: Wing<{
-    /** @param choices `onRecover` is called where older time is wanted; `onRecovered` with what is done of it, in parts. */
+    /** @param choices `reporter` is told what is wanted, which takes minutes, and what is done of it. */
     recoveryWith(choices: {
       readonly recoverFrom: Config["recoverFrom"];
-      readonly onRecover: (productTypes: readonly ProductType[], wantedMs: number) => void;
-      readonly onRecovered: (ms: number) => void;
+      readonly reporter: RecoverReporter;
     }): RecoverBills;
     /** The ledgers of an account whose tax records are not believed. */
     readNotRecovered(

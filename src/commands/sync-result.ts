@@ -42,7 +42,7 @@ import { breaksTable, isFault } from "./breaks.ts";
 import { exitOf, type RunExit, type RunFacts } from "./exit-code.ts";
 
 /** What the check of what changed found, with which a sync ends. */
-type AccountsChecked = {
+export type AccountsChecked = {
   /** How many breaks are open. */
   readonly open: number;
   /** The breaks that were not open before. */
@@ -53,13 +53,11 @@ type AccountsChecked = {
   readonly unsettled: readonly UnsettledBalance[];
 };
 
-export type NamedList = ListReport & { readonly name: string };
-
 /** What a run did. */
 export type SyncRun = {
   readonly runId: string;
   /** The lists of symbols, and of each product type's contracts, that were targets. */
-  readonly lists: readonly NamedList[];
+  readonly lists: readonly ListReport[];
   /** What of the accounts was not synced, since it is retired. */
   readonly notSynced: readonly string[];
   readonly accounts: readonly AccountReport[];
@@ -265,17 +263,17 @@ function reportColumns(ledgers: readonly LedgerReport[]): Columns<LedgerReport> 
 }
 
 /** Whether a list is not as it was before. */
-const isNews = ({ counts }: NamedList): boolean =>
+const isNews = ({ counts }: ListReport): boolean =>
   counts !== undefined &&
   (!counts.isStored || counts.new + counts.changed + counts.returned + counts.gone > 0);
 
-const listColumns: Columns<NamedList> = {
+const listColumns: Columns<ListReport> = {
   name: { kind: "text", title: "list", of: ({ name }) => name },
   entries: { kind: "count", of: ({ counts }) => counts?.entries },
   ...Object.fromEntries(
     (["new", "changed", "returned", "gone"] as const).map((key) => [
       key,
-      { kind: "count", of: ({ counts }: NamedList) => counts?.[key] },
+      { kind: "count", of: ({ counts }: ListReport) => counts?.[key] },
     ]),
   ),
   isStored: { kind: "value", of: ({ counts }) => counts?.isStored ?? false },
@@ -351,7 +349,7 @@ const recoveryLines = ({
   ),
 ];
 
-const brokenLines = ({ name, broken: [first, ...others] }: NamedList): readonly string[] =>
+const brokenLines = ({ name, broken: [first, ...others] }: ListReport): readonly string[] =>
   first === undefined
     ? []
     : [

@@ -2,7 +2,7 @@ import { AccountKey } from "../../src/core/store/account-key.ts";
 import { checkLease, Leases } from "../../src/core/store/lease.ts";
 import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts";
 import { openStore } from "../../src/core/store/ledger-store.ts";
-import { type AccountReport, syncAccount } from "../../src/core/sync/run.ts";
+import { type AccountReport, failedReport, syncAccount } from "../../src/core/sync/run.ts";
 import type { LedgerPlan } from "../../src/core/words/ledger.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
 import { isoTime } from "../../src/lib/time.ts";
@@ -95,19 +95,18 @@ export function startRun(
     };
   };
   const recoverFrom = recoverFromOf(world.history);
-  const sync = syncAccount(
-    {
-      exchangeOf: () => exchange,
-      takeLease,
-      settleLagMs,
+  const syncing = async (): Promise<AccountReport> => {
+    await using held = await takeLease();
+    const deps = {
+      ...{ held, client: exchange.client, exchangeNow: exchange.exchangeNow },
+      ...{ settleLagMs, signal, sleep: clock.sleep },
       recover: recoverFrom && recoveryWith({ recoverFrom }),
-      sleep: clock.sleep,
-      signal,
       onProgress: () => undefined,
       onFailure: () => undefined,
-    },
-    { name: account, productTypes: world.account.productTypes },
-  );
+    };
+    return await syncAccount(deps, { name: account, productTypes: world.account.productTypes });
+  };
+  const sync = syncing().catch((error: unknown) => failedReport(account, error));
   const ended = Promise.race([sync, process.died.then(() => "killed" as const)]).then((report) => {
     run.report = report;
     run.endedAt = time.now();

@@ -61,20 +61,17 @@ export function simulate(url: string, options: SimulationOptions) {
   const { clock } = time;
   let beganAt = epochMs(simulationStart);
 
-  const run = (signal: AbortSignal, { recoverFrom } = options) =>
-    syncAccount(
-      {
-        exchangeOf: () => exchangeIn(sandbox, time, account),
-        takeLease: () => time.hold(() => hold(database.db, name, time, wrapStore)),
-        settleLagMs,
-        recover: recoverFrom && recoveryWith({ recoverFrom }),
-        sleep: clock.sleep,
-        signal,
-        onProgress: () => undefined,
-        onFailure: options.onFailure ?? (() => undefined),
-      },
-      account,
-    );
+  const run = async (signal: AbortSignal, { recoverFrom } = options) => {
+    const { client, exchangeNow } = exchangeIn(sandbox, time, account);
+    await using held = await time.hold(() => hold(database.db, name, time, wrapStore));
+    const deps = {
+      ...{ client, exchangeNow, held, settleLagMs, signal, sleep: clock.sleep },
+      recover: recoverFrom && recoveryWith({ recoverFrom }),
+      onProgress: () => undefined,
+      onFailure: options.onFailure ?? (() => undefined),
+    };
+    return await syncAccount(deps, account);
+  };
 
   return {
     sandbox,

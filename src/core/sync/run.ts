@@ -1,13 +1,8 @@
 import PQueue from "p-queue";
-import { ExchangeError, isRefused, messageOf } from "../../lib/errors.ts";
+import { ExchangeError } from "../../lib/errors.ts";
 import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
-import {
-  loanToValue as classicLoanToValue,
-  unifiedLoanToValue,
-} from "../contract/loan-to-value.ts";
-import { isDemoProductType, isSpotOrFunding, type ProductType } from "../contract/product-types.ts";
-import type { LeasedAccount } from "../store/ledger-store.ts";
-import type { AccountMode, AccountState, NotAvailable, Wanted } from "../words/account-state.ts";
+import type { ProductType } from "../contract/product-types.ts";
+import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
 import type { Walk } from "../words/ledger.ts";
 import {
   assertSomethingToRead,
@@ -15,8 +10,9 @@ import {
   endLedgersOfOtherMode,
   identifyAccount,
 } from "./account-mode.ts";
+import { failRefused, withoutRefused } from "./availability.ts";
 import { failureScope } from "./failure-scope.ts";
-import { type BillsDeps, type HeldDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
+import { type AskingDeps, type BillsDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
 import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recovered.ts";
 import { askBalances, commitBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
@@ -32,22 +28,20 @@ type SyncAccount = Wanted & {
   readonly riskUnitIds?: readonly string[];
 };
 
-type AccountSyncDeps = Omit<BillsDeps, "held" | "client" | "exchangeNow"> & {
-  readonly exchangeOf: (account: SyncAccount) => Pick<BillsDeps, "client" | "exchangeNow">;
-  /** Recovers the older time of ledgers whose bills were read. Default none is recovered. */
-  readonly recover?: RecoverBills | undefined;
-  /** Called with every failed request for loan-to-value, tax records or the account's mode. */
-  readonly onFailure: (failure: ExchangeError) => void;
-  /** @throws AccountHeldError where another run holds the account. */
-  readonly takeLease: (account: string) => Promise<LeasedAccount & AsyncDisposable>;
-};
+type AccountSyncDeps = Omit<BillsDeps, "held"> &
+  AskingDeps & {
+    /** Recovers the older time of ledgers whose bills were read. Default none is recovered. */
+    readonly recover?: RecoverBills | undefined;
+  };
 
-export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
+export type AccountReport = {
   readonly account: string;
   readonly loanToValue: readonly LoanToValueReport[];
   readonly ledgers: readonly LedgerReport[];
   /** The account's mode; undefined where the run failed before it was known. */
   readonly mode?: AccountMode;
+  /** The product types that were refused to the account's key in this run; delisted ones by the first run alone. */
+  readonly notAvailable?: readonly Pick<NotAvailable, "productType" | "reason">[];
   /** What was recovered from tax records: only ledgers of which older time was wanted. Default none. */
   readonly recovery?: readonly RecoverReport[];
   /** The ledgers that this run ended. */
@@ -55,6 +49,10 @@ export type AccountReport = Partial<Pick<BillsReport, "notAvailable">> & {
   /** The error that ended the account's run. `ledgers` are then those of which something was stored. */
   readonly error: unknown;
 };
+
+export const failedReport = (account: string, error: unknown): AccountReport => ({
+  ...{ account, loanToValue: [], ledgers: [], error },
+});
 
 /**
  * Syncs one account under its lease: first its loan-to-value, if that is asked for, then its bills.
@@ -65,48 +63,49 @@ export async function syncAccount(
   account: SyncAccount,
 ): Promise<AccountReport> {
   const { name, ltv = false, riskUnitIds = [], readsAll = false } = account;
-  let report: AccountReport = { account: name, loanToValue: [], ledgers: [], error: undefined };
+  const { held, recover } = deps;
+  const report: { -readonly [Part in keyof AccountReport]: AccountReport[Part] } = {
+    ...failedReport(name, undefined),
+  };
   let runs: readonly LedgerRun[] = [];
   try {
-    await using held = await deps.takeLease(name);
-    const accountDeps = { ...deps, ...deps.exchangeOf(account), held };
     const state = await held.store.accountState();
     const pageHabits = new PageHabits();
     const ledgerOf = (productType: ProductType) =>
-      new LedgerRun(accountDeps, { account: name, productType }, pageHabits);
-    const asking = { ...accountDeps, assertHeld: held.assertHeld };
-    const accountAnswer = await identifyAccount(asking, account, state, ledgerOf);
-    const { mode, info, ledgers } = accountAnswer;
+      new LedgerRun(deps, { account: name, productType }, pageHabits);
+    const asking = { ...deps, assertHeld: held.assertHeld };
+    const identity = await identifyAccount(asking, account, state, ledgerOf);
+    const { mode, info, ledgers } = identity;
     runs = ledgers;
-    const types = ledgers.map(({ ledger }) => ledger.productType);
-    await held.takeKey?.({ info, productTypes: types });
-    report = {
-      ...report,
-      mode,
-      ended: await endLedgersOfOtherMode(accountDeps, account, state, accountAnswer),
-    };
+    const productTypes = ledgers.map(({ ledger }) => ledger.productType);
+    await held.takeKey?.({ info, productTypes });
+    report.mode = mode;
+    report.ended = await endLedgersOfOtherMode(deps, account, state, identity);
     if (ledgers.length === 0) assertSomethingToRead(account, mode);
-    if (ltv) {
-      const operation = mode === "classic" ? classicLoanToValue : unifiedLoanToValue;
-      const loanToValue = await syncLoanToValue({ ...accountDeps, operation }, name, riskUnitIds);
-      report = { ...report, loanToValue };
-    }
+    if (ltv) report.loanToValue = await syncLoanToValue(deps, mode, name, riskUnitIds);
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    const { balances, ...bills } = await syncBills(accountDeps, state, ledgers, readsAll);
-    report = { ...report, ...bills };
-    const whole = bills.ledgers.filter((ledger) => ledger.error === undefined);
-    await syncWithdrawals(accountDeps, name, state);
-    await commitBalances(accountDeps, state, balances, whole);
-    if (deps.recover === undefined || whole.length === 0) return report;
-    const productTypes = whole.map(({ ledger }) => ledger.productType);
-    const recovery = await deps.recover(accountDeps, name, productTypes);
-    return { ...report, ledgers: withoutRecovered(report.ledgers, recovery), recovery };
+    await Promise.all(ledgers.map((ledger) => ledger.prepare()));
+    const { wanted, notAvailable } = await withoutRefused(deps, ledgers, readsAll && state);
+    report.notAvailable = notAvailable;
+    const served = wanted.filter(({ refusal }) => refusal === undefined);
+    // What wallets hold is asked for beside the walks, and what a product type refuses stops no other.
+    const [balances] = await together(askBalances(deps, state, served), readLedgers(deps, wanted));
+    report.ledgers = await Promise.all(wanted.map((ledger) => ledger.report()));
+    const whole = report.ledgers.filter(({ error }) => error === undefined);
+    await syncWithdrawals(deps, name, state);
+    await commitBalances(deps, state, balances, whole);
+    if (recover === undefined || whole.length === 0) return report;
+    const types = whole.map(({ ledger }) => ledger.productType);
+    report.recovery = await recover(deps, name, types);
+    report.ledgers = withoutRecovered(report.ledgers, report.recovery);
   } catch (error) {
-    const stored = runs.map(({ done }) => done).filter(({ pages }) => pages > 0);
-    return { ...report, ledgers: report.ledgers.length === 0 ? stored : report.ledgers, error };
+    report.error = error;
+    if (report.ledgers.length === 0)
+      report.ledgers = runs.map(({ done }) => done).filter(({ pages }) => pages > 0);
   }
+  return report;
 }
 
 /** Waits for both, and leaves none at work behind an error: the account is given back then. */
@@ -117,55 +116,6 @@ async function together<A, B>(a: Promise<A>, b: Promise<B>): Promise<readonly [A
 
 const isRefusal = (error: unknown): boolean =>
   error instanceof ExchangeError && failureScope(error) === "account";
-
-/** The result of syncing an account's bills. */
-type BillsReport = {
-  readonly ledgers: readonly LedgerReport[];
-  /** The product types that were refused to the account's key in this run; delisted ones by the first run alone. */
-  readonly notAvailable: readonly Pick<NotAvailable, "productType" | "reason">[];
-};
-
-/**
- * Syncs the bills of an account's product types up to now. The windows of all of them are walked oldest
- * first, many at once under one rate limiter. A product type that
- * fails does not stop the others. Its report has the error.
- *
- * @param state what earlier runs have learned about the account.
- * @param ledgers the ledgers to sync. A signed answer must have set the exchange's clock already.
- * @param readsAll whether the key may lack permission for some of them without this being a failure.
- * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
- */
-async function syncBills(
-  deps: HeldDeps & Pick<BillsDeps, "client" | "onProgress" | "signal">,
-  state: AccountState,
-  ledgers: readonly LedgerRun[],
-  readsAll: boolean,
-): Promise<BillsReport & { readonly balances: Awaited<ReturnType<typeof askBalances>> }> {
-  await Promise.all(ledgers.map((ledger) => ledger.prepare()));
-  const before = readsAll ? (await deps.held.store.accountState()).notAvailable : [];
-  const isNew = ({ ledger }: LedgerRun) =>
-    before.every(({ productType }) => productType !== ledger.productType);
-  // A refusal counts once it is repeated, be it by a later run.
-  if (readsAll)
-    await Promise.all(
-      notAvailableOf(ledgers)
-        .filter(isNew)
-        .map((ledger) => ledger.askAgain()),
-    );
-  const notAvailable = readsAll ? notAvailableOf(ledgers) : [];
-  if (readsAll) await recordAvailability(deps, ledgers, notAvailable, before);
-  const wanted = ledgers.filter((ledger) => !notAvailable.includes(ledger));
-  const served = wanted.filter(({ refusal }) => refusal === undefined);
-  const [balances] = await together(askBalances(deps, state, served), readLedgers(deps, wanted));
-  return {
-    balances,
-    ledgers: await Promise.all(wanted.map((ledger) => ledger.report())),
-    // Delisted products are told once.
-    notAvailable: notAvailable
-      .filter((ledger) => isNew(ledger) || !isDemoProductType(ledger.ledger.productType))
-      .map(refusalOf),
-  };
-}
 
 /** Plans the ledgers that were prepared and not refused, and walks their windows. */
 export async function readLedgers(
@@ -178,54 +128,6 @@ export async function readLedgers(
     for (const walk of await ledger.plan()) walks.push({ ledger, walk });
   }
   await walkAll(walks);
-}
-
-/**
- * The ledgers that are not available to the key. They were never read, and the exchange serves other
- * ledgers. A key that may read no futures, or may no longer read what it read before, counts as failed instead.
- */
-const notAvailableOf = (ledgers: readonly LedgerRun[]): readonly LedgerRun[] =>
-  ledgers.every(
-    ({ refusal, ledger }) => refusal !== undefined || isSpotOrFunding(ledger.productType),
-  )
-    ? []
-    : ledgers.filter(({ refusal, isNeverRead }) => isRefused(refusal) && isNeverRead);
-
-/** Fails the refused ledgers. Each refusal is reported once, with all product types that it concerns. */
-function failRefused(
-  { onProgress }: Pick<BillsDeps, "onProgress">,
-  ledgers: readonly LedgerRun[],
-): void {
-  const refused = ledgers.filter(({ refusal }) => refusal !== undefined);
-  for (const ledger of refused) ledger.acceptRefusal();
-  const alike = Map.groupBy(refused, ({ refusal }) => messageOf(refusal));
-  for (const [first, ...others] of alike.values()) {
-    if (first === undefined) continue;
-    const { ledger, refusal } = first;
-    const also = others.map((other) => other.ledger.productType);
-    onProgress({ ledger, event: "failed", error: refusal, also });
-  }
-}
-
-const refusalOf = ({ ledger, refusal }: LedgerRun) => ({
-  productType: ledger.productType,
-  reason: messageOf(refusal),
-});
-
-async function recordAvailability(
-  { held, exchangeNow }: HeldDeps,
-  ledgers: readonly LedgerRun[],
-  notAvailable: readonly LedgerRun[],
-  before: readonly NotAvailable[],
-): Promise<void> {
-  const answered = ledgers
-    .filter(({ hasAnswered }) => hasAnswered)
-    .map(({ ledger }) => ledger.productType)
-    .filter((productType) => before.some((one) => one.productType === productType));
-  if (answered.length === 0 && notAvailable.length === 0) return;
-  for (const ledger of notAvailable) await ledger.withdraw();
-  const refused = notAvailable.map(refusalOf);
-  await held.store.recordAvailability({ refused, answered, askedAt: exchangeNow() });
 }
 
 // Enough for all windows of an account's first sync: 13 for each of six product types. A walk's length is

@@ -8,20 +8,29 @@ import type { Operation, Query } from "../contract/operation.ts";
 import type { ContractProductType } from "../contract/product-types.ts";
 import { readSymbol, symbolOf, symbols } from "../contract/symbols.ts";
 import type { Client } from "../exchange/client.ts";
-import type {
-  ContractList,
-  SettingsList,
-  SymbolCounts,
-  SymbolList,
+import type { Database } from "../postgres/connect.ts";
+import {
+  commitContracts,
+  commitSymbols,
+  type SettingsList,
+  type SymbolCounts,
 } from "../store/reference/stored-symbols.ts";
 
 // Spot pairs and futures contracts are both public lists of settings by symbol, which are read as a whole.
 
 type ListDeps = {
+  readonly db: Database;
   readonly client: Client;
   readonly signal: AbortSignal;
-  /** Called with every failed request. */
-  readonly onFailure: (failure: ExchangeError) => void;
+  /** Called with every failed request for a list. */
+  readonly onFailure: (list: string, failure: ExchangeError) => void;
+};
+
+/** The lists to sync. */
+export type WantedLists = {
+  readonly spotPairs: boolean;
+  /** The product types whose contracts are. */
+  readonly contractsOf: readonly ContractProductType[];
 };
 
 /** A row of a list that broke the contract, named by its symbol or its place in the list. */
@@ -29,6 +38,7 @@ type BrokenRow = { readonly name: string; readonly fault: RowFault };
 
 /** The result of syncing a list. */
 export type ListReport = {
+  readonly name: string;
   readonly requests: number;
   /** Of the list that was read; undefined where none was. */
   readonly counts:
@@ -39,38 +49,55 @@ export type ListReport = {
   readonly error: unknown;
 };
 
-/** Stores a list. @throws ReportableError where it is too short to be complete. */
-type Commit<List> = (list: List) => Promise<SymbolCounts>;
-
 type SymbolRow = { readonly symbol: string };
 type ReadRow<Settings> = (
   row: unknown,
 ) => { readonly values: Settings } | { readonly fault: RowFault };
 type ListOperation = Operation & { readonly data: z.ZodType<unknown[]> };
 
-/** Asks for a list and stores it. Never throws: a failure is in the report. */
+/** Syncs lists with one request each. Never throws: failures are in the reports. */
+export const syncLists = (
+  deps: ListDeps,
+  { spotPairs, contractsOf }: WantedLists,
+): Promise<readonly ListReport[]> =>
+  Promise.all([
+    ...(spotPairs
+      ? [
+          syncList(deps, "spot pairs", { operation: symbols, query: {} }, readSymbol, (list) =>
+            commitSymbols(deps.db, list),
+          ),
+        ]
+      : []),
+    ...contractsOf.map((productType) => {
+      const asked = { operation: contracts, query: { productType } };
+      return syncList(deps, `contracts of ${productType}`, asked, readContract, (list) =>
+        commitContracts(deps.db, { ...list, productType }),
+      );
+    }),
+  ]);
+
 async function syncList<Settings extends SymbolRow>(
   { client, signal, onFailure }: ListDeps,
-  asked: { readonly operation: ListOperation; readonly query: Query },
+  name: string,
+  { operation, query }: { readonly operation: ListOperation; readonly query: Query },
   readRow: ReadRow<Settings>,
-  commit: Commit<SettingsList<Settings>>,
+  commit: (list: SettingsList<Settings>) => Promise<SymbolCounts>,
 ): Promise<ListReport> {
   let requests = 0;
   let broken: readonly BrokenRow[] = [];
   const onAttempt = (failure: ExchangeError | undefined): void => {
     requests += 1;
-    if (failure !== undefined) onFailure(failure);
+    if (failure !== undefined) onFailure(name, failure);
   };
   try {
-    const { operation, query } = asked;
     const { data, requestTime } = await client.ask(operation, query, { signal, onAttempt });
     const reading = readList(data, readRow);
     broken = reading.broken;
     const written = await commit({ readAt: requestTime, ...reading.list });
     const counts = { ...written, readAt: requestTime, entries: reading.list.settings.length };
-    return { requests, counts, broken, error: undefined };
+    return { name, requests, counts, broken, error: undefined };
   } catch (error) {
-    return { requests, counts: undefined, broken, error };
+    return { name, requests, counts: undefined, broken, error };
   }
 }
 
@@ -113,37 +140,3 @@ const servedTwice: RowFault = {
   path: "symbol",
   reason: "is served twice, with different settings",
 };
-
-type SymbolsDeps = ListDeps & { readonly commitSymbols: Commit<SymbolList> };
-
-/** The result of syncing the spot pairs. */
-type SymbolsReport = ListReport;
-
-/** Syncs the settings of all spot pairs. Never throws: a failure is in the report. */
-export const syncSymbols = (deps: SymbolsDeps): Promise<SymbolsReport> =>
-  syncList(deps, { operation: symbols, query: {} }, readSymbol, deps.commitSymbols);
-
-type ContractsDeps = ListDeps & { readonly commitContracts: Commit<ContractList> };
-
-/** The result of syncing one product type's contracts. */
-type ContractsReport = ListReport & { readonly productType: ContractProductType };
-
-/**
- * Syncs the settings of all contracts of these product types, with one request per product type. Never
- * throws: failures are in the reports.
- */
-export const syncContracts = (
-  { commitContracts, ...deps }: ContractsDeps,
-  productTypes: readonly ContractProductType[],
-): Promise<readonly ContractsReport[]> =>
-  Promise.all(
-    productTypes.map(async (productType) => ({
-      productType,
-      ...(await syncList(
-        deps,
-        { operation: contracts, query: { productType } },
-        readContract,
-        (list) => commitContracts({ ...list, productType }),
-      )),
-    })),
-  );

@@ -7,16 +7,16 @@ import {
   type LoanToValueOperation,
   loanToValue,
   readLoanToValue,
+  unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
 import type { Client } from "../exchange/client.ts";
 import type { LeasedAccount } from "../store/ledger-store.ts";
 import type { LoanToValueChange } from "../store/reference/stored-loan-to-value.ts";
+import type { AccountMode } from "../words/account-state.ts";
 import { failureScope } from "./failure-scope.ts";
 
 type LoanToValueDeps = {
   readonly client: Client;
-  /** The operation for a classic or for a unified account. Default classic. */
-  readonly operation?: LoanToValueOperation;
   readonly held: {
     readonly store: Pick<LeasedAccount["store"], "commitLoanToValue">;
     readonly assertHeld: LeasedAccount["assertHeld"];
@@ -54,9 +54,11 @@ const riskUnitsOf = (ids: readonly string[]): readonly (string | undefined)[] =>
  */
 export async function syncLoanToValue(
   deps: LoanToValueDeps,
+  mode: AccountMode,
   account: string,
   riskUnitIds: readonly string[],
 ): Promise<readonly LoanToValueReport[]> {
+  const operation = mode === "classic" ? loanToValue : unifiedLoanToValue;
   const reports: LoanToValueReport[] = [];
   for (const riskUnitId of riskUnitsOf(riskUnitIds)) {
     const last = reports.at(-1)?.error;
@@ -64,7 +66,7 @@ export async function syncLoanToValue(
     reports.push(
       isEnded
         ? { account, riskUnitId, stored: undefined, error: last }
-        : await syncRiskUnit(deps, account, riskUnitId),
+        : await syncRiskUnit(deps, operation, account, riskUnitId),
     );
   }
   return reports;
@@ -77,7 +79,8 @@ const endsAccount = (error: unknown): boolean =>
     : !(error instanceof BrokenRecordError);
 
 async function syncRiskUnit(
-  { client, operation = loanToValue, held, signal, onFailure }: LoanToValueDeps,
+  { client, held, signal, onFailure }: LoanToValueDeps,
+  operation: LoanToValueOperation,
   account: string,
   riskUnitId: string | undefined,
 ): Promise<LoanToValueReport> {

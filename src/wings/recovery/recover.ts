@@ -1,3 +1,4 @@
+import type { RecoverReporter } from "../../commands/io.ts";
 import type { Bill } from "../../core/contract/bill.ts";
 import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
@@ -51,12 +52,7 @@ const askAgainMs = dayMs;
 type Choices = {
   /** The oldest time that is wanted. Default two years. */
   readonly recoverFrom: EpochMs | "none" | undefined;
-  /** Called where older time is wanted, which takes minutes, and with how much. */
-  readonly onRecover?:
-    | ((productTypes: readonly ProductType[], wantedMs: number) => void)
-    | undefined;
-  /** Called with how much of it is done, in parts. */
-  readonly onRecovered?: ((ms: number) => void) | undefined;
+  readonly reporter?: RecoverReporter;
 };
 
 type Deps = AskingDeps & Choices & { readonly recoverFrom: EpochMs };
@@ -90,11 +86,13 @@ async function recoverBills(
   const byProof = ledgers.toSorted((a, b) => Number(b.hasOverlap) - Number(a.hasOverlap));
   const proven = new Set<TaxApi["operation"]>();
   const wantedMs = byProof.reduce((sum, { leftMs }) => sum + leftMs, 0);
-  if (wantedMs > 0)
-    deps.onRecover?.(
-      byProof.map(({ productType }) => productType),
-      wantedMs,
+  if (wantedMs > 0) {
+    const types = byProof.map(({ productType }) => productType).join(", ");
+    deps.reporter?.notice(
+      `${account}: older bills of ${types} come from tax records, at a request a second`,
     );
+    deps.reporter?.step("recovered", { planned: wantedMs });
+  }
   for (const ledger of byProof) {
     reports.push(await ledger.recover(proven.has(ledger.operation)));
     if (ledger.isProven) proven.add(ledger.operation);
@@ -205,7 +203,7 @@ class LedgerRecovery {
 
   #pass(ms: number): void {
     this.#leftMs -= ms;
-    this.#deps.onRecovered?.(ms);
+    this.#deps.reporter?.step("recovered", { done: ms });
   }
 
   #report(end: {
