@@ -1,12 +1,10 @@
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { getTableName } from "drizzle-orm";
-import { drizzle } from "drizzle-orm/node-postgres";
-import { migrate as migrateAsDrizzleDoes } from "drizzle-orm/node-postgres/migrator";
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { describe, expect, test } from "vitest";
@@ -22,7 +20,6 @@ import {
   unfitness,
 } from "../src/core/store/migrate.ts";
 import { DatabaseError } from "../src/lib/errors.ts";
-import { runCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
 import { query } from "./support/query.ts";
 
@@ -203,71 +200,33 @@ test("a database of the first migration alone keeps what the second one renames"
   );
 });
 
-describe("the journal that Drizzle gives all programs which name none", () => {
+describe("the journal that Drizzle gives all programs which name none, and that 0.1.0 had", () => {
   const shared = "drizzle.__drizzle_migrations";
-  const make = `create schema if not exists drizzle;
-    create table ${shared} (id serial primary key, hash text not null, created_at bigint)`;
-  /** Makes a migrated database one that an earlier version migrated. */
   const moveBack = `alter table drizzle.bill_sync_migrations rename to __drizzle_migrations`;
-  const namesIn = async (url: string) =>
-    (await query<{ name: string }>(url, ourTables)).map(({ name }) => name);
 
-  test.each([1_790_000_000_000, 9_990_000_000_000, 1])(
-    "is another program's, whose migration of %d stays there, before ours and after",
+  test.each([1_790_000_000_000, 9_990_000_000_000])(
+    "is another program's, too, whose migration of %d stays there",
     async (time) => {
-      const insert = `insert into ${shared} (hash, created_at) values ('shop', ${time})`;
-      const kept = `select hash, created_at::text from ${shared}`;
-      const shop = [{ hash: "shop", created_at: String(time) }];
-      await using first = await emptyDatabase();
-      await query(first.url, `${make}; ${insert}`);
-      expect(await migrate(first.url)).toEqual({ migrations: migrationsCount, areViewsNew: true });
-      expect(await migrate(first.url)).toEqual(nothingToDo);
-      expect(await query(first.url, kept)).toEqual(shop);
-
-      await using later = await testDatabase();
-      await query(later.url, `${make}; ${insert}`);
-      expect(await migrate(later.url)).toEqual(nothingToDo);
-      expect(await query(later.url, kept)).toEqual(shop);
-
-      await using both = await testDatabase();
-      await query(both.url, `${moveBack}; ${insert}`);
-      expect(await runCli(["status"], { env: { DATABASE_URL: both.url } })).toMatchObject({
-        stderr: "",
-      });
-      await migrate(both.url);
-      expect(await migrate(both.url)).toEqual(nothingToDo);
-      expect(await query(both.url, kept)).toEqual(shop);
+      await using database = await testDatabase();
+      await query(
+        database.url,
+        `${moveBack}; insert into ${shared} (hash, created_at) values ('shop', ${time})`,
+      );
+      expect(await migrate(database.url)).toEqual(nothingToDo);
+      expect(await query(database.url, `select hash from ${shared}`)).toEqual([{ hash: "shop" }]);
+      expect(await migrate(database.url)).toEqual(nothingToDo);
     },
   );
 
   test("that has ours alone is moved: nothing is applied again, and no table of that name is left", async () => {
     await using database = await testDatabase();
-    const before = await namesIn(database.url);
+    const before = await query(database.url, ourTables);
     await query(database.url, moveBack);
     await using opened = openDatabase(database.url);
-    const { db } = opened;
-    expect(await migrationState(db)).toMatchObject({ pending: 0, areViewsOld: true });
+    expect(await migrationState(opened.db)).toMatchObject({ pending: 0, areViewsOld: true });
     expect(await migrate(database.url)).toEqual(nothingToDo);
-    expect(await migrationState(db)).toMatchObject({ pending: 0, areViewsOld: false });
-    expect(await namesIn(database.url)).toEqual(before);
-  });
-
-  test("is none of another program's own migrator, which makes its tables beside ours", async () => {
-    await using database = await testDatabase();
-    await using shop = await temporaryFolder();
-    await mkdir(join(shop.path, "meta"));
-    await writeFile(join(shop.path, "0000_shop.sql"), "create table shop_orders (id int)");
-    const entries = [{ idx: 0, version: "7", when: 1, tag: "0000_shop", breakpoints: true }];
-    await writeFile(
-      join(shop.path, "meta/_journal.json"),
-      JSON.stringify({ version: "7", dialect: "postgresql", entries }),
-    );
-    await query(database.url, moveBack);
-    await migrate(database.url);
-    await using opened = openDatabase(database.url);
-    await migrateAsDrizzleDoes(drizzle(opened.db.$client), { migrationsFolder: shop.path });
-    expect(await query(database.url, "select from shop_orders")).toEqual([]);
-    expect(await migrate(database.url)).toEqual(nothingToDo);
+    expect(await migrationState(opened.db)).toMatchObject({ pending: 0, areViewsOld: false });
+    expect(await query(database.url, ourTables)).toEqual(before);
   });
 });
 
@@ -295,11 +254,6 @@ describe("a database is refused, with the remedy, and left as it is", () => {
       "whose journal knows a migration that the program does not",
       "insert into drizzle.bill_sync_migrations (hash, created_at) values ('x', 9999999999999)",
       /^the database has 1 migration that this version does not know: .*update the program$/,
-    ],
-    [
-      "that an earlier version migrated",
-      "update drizzle.bill_sync_migrations set created_at = created_at - 1000000000000",
-      /^the database is of an earlier version, .*: run bill-sync db migrate of commit \w+ on it, and then this version again$/,
     ],
     [
       "whose tables are there and whose journal is not",

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { join, relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { Client, escapeIdentifier } from "pg";
+import { escapeIdentifier } from "pg";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
 import { dayMs } from "../src/lib/time.ts";
@@ -24,6 +24,7 @@ import {
 import { commandsByName } from "./support/command-tree.ts";
 import { testDatabase } from "./support/database.ts";
 import { give, serve } from "./support/exchange-client.ts";
+import { query } from "./support/query.ts";
 
 const maxMs = 10 * 60_000;
 const crasher = fileURLToPath(new URL("support/crash-at-request.ts", import.meta.url));
@@ -43,7 +44,7 @@ async function openWorld() {
   const database = stack.use(await testDatabase());
   const role = await makeRole(database.url, password);
   stack.defer(async () => {
-    await query(database.url, `drop owned by ${role}`, `drop role ${role}`);
+    await query(database.url, `drop owned by ${role}; drop role ${role}`);
   });
   const { path: cwd } = stack.use(await temporaryFolder());
   const signatures = new Set<string>();
@@ -121,8 +122,8 @@ async function openWorld() {
       const search = canarySearch([...Object.values(secrets), ...signatures].flatMap(canariesOf));
       // The search itself works: in a half, in another case, and within another base64.
       for (const text of [password.slice(0, 17), apiSecret.toUpperCase(), btoa(`u:${apiKey}@h`)])
-        expect(search(Buffer.from(`before ${text} after`))).not.toEqual([]);
-      const found = places.filter(({ bytes }) => search(bytes).length > 0);
+        expect(search(Buffer.from(`before ${text} after`))).toBe(true);
+      const found = places.filter(({ bytes }) => search(bytes));
       return { leaks: found.map(({ place }) => place), files, signatures: signatures.size };
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
@@ -152,18 +153,6 @@ async function filesIn(folder: string): Promise<readonly string[]> {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)));
 }
 
-async function query<Row extends object>(url: string, ...statements: readonly string[]) {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  try {
-    const rows: Row[] = [];
-    for (const statement of statements) rows.push(...(await client.query<Row>(statement)).rows);
-    return rows;
-  } finally {
-    await client.end();
-  }
-}
-
 /** Every row of every table as text, including the migrations' journal and the catalogue's comments. */
 async function tablesOf(url: string): Promise<readonly Place[]> {
   const tables = await query<{ name: string }>(
@@ -175,10 +164,12 @@ async function tablesOf(url: string): Promise<readonly Place[]> {
   );
   const texts = await query<{ name: string; text: string | null }>(
     url,
-    ...tables.map(
-      ({ name }) =>
-        `select '${name}' as name, string_agg(t::text, e'\\n') as text from ${name} as t`,
-    ),
+    tables
+      .map(
+        ({ name }) =>
+          `select '${name}' as name, string_agg(t::text, e'\\n') as text from ${name} as t`,
+      )
+      .join(" union all "),
   );
   return texts.map(({ name, text }) => ({
     place: `table ${name}`,
@@ -191,8 +182,8 @@ async function makeRole(url: string, password: string): Promise<string> {
   const name = `canary_${process.pid}_${randomBytes(4).toString("hex")}`;
   await query(
     url,
-    `create role ${escapeIdentifier(name)} login password '${password.replaceAll("'", "''")}'`,
-    `do $$ begin execute format('grant %I to ${name}', current_user); end $$`,
+    `create role ${escapeIdentifier(name)} login password '${password.replaceAll("'", "''")}';
+     do $$ begin execute format('grant %I to ${name}', current_user); end $$`,
   );
   return name;
 }

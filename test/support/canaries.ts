@@ -10,7 +10,7 @@ export function canariesOf(secret: string): readonly string[] {
   return [...new Set([...whole, ...halves])];
 }
 
-function spellingsOf(secret: string): readonly string[] {
+export function spellingsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret);
   const json = JSON.stringify(secret).slice(1, -1);
   return [
@@ -40,41 +40,13 @@ function withinBase64(secret: Buffer, before: number): readonly string[] {
 export const canaryPassword = (): string =>
   `${randomBytes(9).toString("base64url")}/%"&\\:${randomBytes(9).toString("base64url")}`;
 
-/** The length in bytes of the shortest canary: a shorter one would be found by chance. */
+/** The length of the shortest canary: a shorter one would be found by chance. */
 const lengthMin = 8;
 
-/** Finds canaries in any bytes, in upper and lower case. */
-export function canarySearch(canaries: readonly string[]): (place: Buffer) => readonly string[] {
-  const byStart = new Map<number, { readonly canary: string; readonly bytes: Buffer }[]>();
-  const mayStart = new Uint8Array(1 << 16);
-  for (const canary of canaries) {
-    const bytes = Buffer.from(canary.toLowerCase());
-    if (bytes.length < lengthMin) throw new RangeError(`a canary of ${bytes.length} bytes`);
-    const start = bytes.readUInt32BE(0);
-    byStart.set(start, [...(byStart.get(start) ?? []), { canary, bytes }]);
-    mayStart[start & 0xffff] = 1;
-  }
-  return (place) => {
-    const lower = lowerCase(place);
-    const found = new Set<string>();
-    let start = 0;
-    for (let at = 0; at < lower.length; at++) {
-      start = ((start << 8) | (lower[at] ?? 0)) >>> 0;
-      if (mayStart[start & 0xffff] === 0) continue;
-      for (const { canary, bytes } of byStart.get(start) ?? []) {
-        const end = at - 3 + bytes.length;
-        if (end <= lower.length && bytes.compare(lower, at - 3, end) === 0) found.add(canary);
-      }
-    }
-    return [...found];
-  };
-}
-
-function lowerCase(bytes: Buffer): Buffer {
-  const lower = Buffer.from(bytes);
-  for (let at = 0; at < lower.length; at++) {
-    const byte = lower[at] ?? 0;
-    if (byte >= 0x41 && byte <= 0x5a) lower[at] = byte + 0x20;
-  }
-  return lower;
+/** Whether any bytes hold a canary, in upper or lower case. */
+export function canarySearch(canaries: readonly string[]): (place: Buffer) => boolean {
+  const short = canaries.find(({ length }) => length < lengthMin);
+  if (short !== undefined) throw new RangeError(`a canary of ${short.length} characters`);
+  const pattern = new RegExp(canaries.map((canary) => RegExp.escape(canary)).join("|"), "i");
+  return (place) => pattern.test(place.toString("latin1"));
 }

@@ -20,7 +20,7 @@ const migrationsFolder = fileURLToPath(new URL("../../../migrations", import.met
 
 const journalName = "drizzle.bill_sync_migrations";
 const journal = sql.raw(journalName);
-// Where the journal was before: the name that Drizzle gives the journal of each program that names none.
+// Where 0.1.0 kept it: the name that Drizzle gives the journal of each program that names none.
 const sharedName = "drizzle.__drizzle_migrations";
 const shared = sql.raw(sharedName);
 
@@ -77,21 +77,10 @@ export async function hasSchema(db: Database): Promise<boolean> {
   return withDatabaseErrors(async () => (await appliedMigrations(db)).length > 0);
 }
 
-/*
- * The first migration makes the tables that earlier ones made by and by before the first release, and has the time of the
- * last of these. So a database that had them all has the first, too.
- */
-const lastCommitBefore = "1dcb0fdc";
-
-/**
- * The times of migrations, without those that the first one replaced.
- * @throws DatabaseError where some of these were applied, and not all.
- */
-function sinceFirst(times: readonly number[], earlier: string): readonly number[] {
+/** The first migration replaced all that were made before the first release, and has the time of the last of these. */
+function sinceFirst(times: readonly number[]): readonly number[] {
   const [first] = readMigrationFiles({ migrationsFolder });
-  const since = times.filter((time) => time >= (first?.folderMillis ?? 0));
-  if (since.length === 0 && times.length > 0) throw new DatabaseError(earlier);
-  return since;
+  return times.filter((time) => time >= (first?.folderMillis ?? 0));
 }
 
 const countedMigrations = (count: number): string =>
@@ -134,23 +123,13 @@ async function pendingMigrations(
   return migrations.filter(({ folderMillis }) => !applied.includes(folderMillis));
 }
 
-/**
- * The migrations that were applied, each as its time in the journal.
- * @throws DatabaseError where the database is of a version that is too old.
- */
+/** The migrations that were applied, each as its time in the journal. */
 export async function appliedMigrations(db: Queryable): Promise<readonly number[]> {
-  if (await exists(db, journalName)) return sinceFirst(await timesIn(db, journal), tooOld);
+  if (await exists(db, journalName)) return sinceFirst(await timesIn(db, journal));
   if (!(await exists(db, sharedName))) return [];
-  const times = await timesIn(db, shared);
   const known = readMigrationFiles({ migrationsFolder }).map(({ folderMillis }) => folderMillis);
-  const ours = times.filter((time) => known.includes(time));
-  if (ours.length === 0 && (await exists(db, "public.bills"))) sinceFirst(times, tooOld);
-  return ours;
+  return (await timesIn(db, shared)).filter((time) => known.includes(time));
 }
-
-const tooOld =
-  "the database is of an earlier version, which this one cannot migrate: run bill-sync db migrate " +
-  `of commit ${lastCommitBefore} on it, and then this version again`;
 
 async function timesIn(db: Queryable, table: SQL): Promise<readonly number[]> {
   const { rows } = await db.execute<{ created_at: string }>(sql`select created_at from ${table}`);
@@ -193,13 +172,13 @@ export const lockMigrations = (tx: Transaction) =>
  * @throws DatabaseError for a migration that the program does not know.
  */
 export async function migrateTo(tx: Transaction, times: readonly number[]): Promise<void> {
-  const applied = sinceFirst(
-    times,
-    "the backup is of an earlier version, which this one cannot migrate: restore it with commit " +
-      `${lastCommitBefore}, and back that database up`,
-  );
+  const applied = sinceFirst(times);
   const migrations = readMigrationFiles({ migrationsFolder });
   const wanted = migrations.filter(({ folderMillis }) => applied.includes(folderMillis));
+  if (applied.length === 0)
+    throw new DatabaseError(
+      "the backup is of a version before 0.1.0, which this one cannot restore",
+    );
   if (wanted.length < applied.length) {
     throw new DatabaseError(
       `the backup has ${countedMigrations(applied.length - wanted.length)} that this version does not ` +

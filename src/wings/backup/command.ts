@@ -69,9 +69,9 @@ async function checkCommand(io: Io, path: string): Promise<Result> {
 /** `db restore FILE`: puts a backup into an empty database. */
 async function restoreCommand(config: Config, io: Io, path: string): Promise<Result> {
   await using database = await openWritable(config, io);
-  const restored = await restore(database.url.reveal(), path, io.signal);
-  const { header, sha256, migrated, short } = restored;
-  const left = leftOutLines(restored.leftOut);
+  const restored = restore(database.url.reveal(), path, io.signal);
+  const { header, sha256, migrated, short } = await restored;
+  const left = leftOutLines(header.leftOut);
   const applied = migrated > 0 ? [`applied ${formatCounted(migrated, "migration")}`] : [];
   const lack = shortText(short);
   const kept =
@@ -83,7 +83,7 @@ async function restoreCommand(config: Config, io: Io, path: string): Promise<Res
         ];
   return {
     ...done(`restored ${path}: ${contentOf(header)}`, ...left, ...applied, ...kept),
-    data: { ...factsOf(header), leftOut: restored.leftOut, sha256, migrated },
+    data: { ...factsOf(header), sha256, migrated },
     exit: lack === undefined ? 0 : 1,
   };
 }

@@ -41,8 +41,6 @@ const dataFaults = ["22", "23"];
 type Restored = BackupReading & {
   /** How many migrations the backup's database lacked. */
   readonly migrated: number;
-  /** What others had added, and was not restored. */
-  readonly leftOut: readonly string[];
 };
 
 /**
@@ -57,7 +55,6 @@ export async function restore(
   path: string,
   signal: AbortSignal,
 ): Promise<Restored> {
-  const leftOut: string[] = [];
   const reading = await withDatabaseErrors(async () => {
     await using database = openDatabase(databaseUrl, { statementMaxMs: tableMaxMs });
     await refuseUnfitServer(database.db);
@@ -68,10 +65,7 @@ export async function restore(
         const done = await readBackup(path, {
           begin: (header) => prepare(tx, header),
           take: async ({ name, columns }, rows) => {
-            const known = await knownColumns(tx, name);
-            const added = columns.filter((column) => !known.includes(column));
-            leftOut.push(...added.map((column) => `column ${name}.${column}`));
-            const copied = load(tx, { name, columns, known }, rows, signal);
+            const copied = load(tx, { name, columns }, rows, signal);
             loaded.set(name, await copied.catch((error) => Promise.reject(asDamage(path, error))));
           },
         });
@@ -92,7 +86,7 @@ export async function restore(
     for (const account of new Set(reading.short.map((ledger) => ledger.account)))
       await recount(database.db, account);
   });
-  return { ...reading, migrated, leftOut: [...reading.header.leftOut, ...leftOut] };
+  return { ...reading, migrated };
 }
 
 /** Adds the accounts that have ledgers and no lease: a backup has no leases. */
@@ -164,53 +158,26 @@ async function lockTables(tx: Transaction, name: string): Promise<void> {
   );
 }
 
-/** The columns of a table. An older backup's tables may have other names: they were made by the migrations that it had. */
-async function knownColumns(tx: Transaction, name: string): Promise<readonly string[]> {
-  const { rows } = await tx.execute<{ column: string }>(sql`
-    select attname::text as column
-    from pg_attribute
-    where attrelid = to_regclass(${`public.${quoted(name)}`})
-      and attnum > 0
-      and not attisdropped`);
-  if (rows.length > 0) return rows.map(({ column }) => column);
-  throw new DatabaseError(`the backup holds a table ${name}, which this program does not know`);
-}
-
 /** @returns how many rows the server took. */
 async function load(
   tx: Transaction,
-  { name, columns, known }: Pick<BackupTable, "name" | "columns"> & { known: readonly string[] },
+  { name, columns }: Pick<BackupTable, "name" | "columns">,
   rows: AsyncIterable<Buffer>,
   signal: AbortSignal,
 ): Promise<number> {
-  const isKept = columns.map((column) => known.includes(column));
   const copy = tx.$client.query(
     copyFrom(
-      `copy public.${quoted(name)} (${columnList(columns.filter((_, at) => isKept[at]))}) from stdin ` +
+      `copy public.${quoted(name)} (${columnList(columns)}) from stdin ` +
         "with (format text, encoding 'UTF8')",
     ),
   );
   try {
-    await pipeline(isKept.includes(false) ? cellsOf(rows, isKept) : rows, copy, { signal });
+    await pipeline(rows, copy, { signal });
   } catch (error) {
     signal.throwIfAborted();
     throw error;
   }
   return copy.rowCount;
-}
-
-/** The rows without the cells of columns that somebody else had added: earlier versions wrote these, too. */
-async function* cellsOf(
-  rows: AsyncIterable<Buffer>,
-  isKept: readonly boolean[],
-): AsyncGenerator<Buffer> {
-  const kept = (line: string) =>
-    line
-      .split("\t")
-      .filter((_, at) => isKept[at])
-      .join("\t");
-  for await (const lines of rows)
-    yield Buffer.from(lines.toString("latin1").split("\n").map(kept).join("\n"), "latin1");
 }
 
 /**
