@@ -66,15 +66,15 @@ describe("breaks", () => {
       expect(open.stdout.match(/^#\d+/gm)).toEqual(["#2", "#5", "#7", "#8"]);
     }
     const all = await breaks("list", "--all", "--account", "main");
-    expect(all.stdout.match(/^#\d+ +(?:open|accepted) +chain/gm)).toHaveLength(5);
-    expect(all.stdout).toMatch(/^#1 +accepted +chain +main/m);
+    expect(all.stdout.match(/^#\d+ +(?:open|accepted) +balance/gm)).toHaveLength(5);
+    expect(all.stdout).toMatch(/^#1 +accepted +balance +main/m);
     expect(all.stdout).toMatch(/^#1 +accepted +\d{4}-\S+ \S+Z +Ann +lost in the move$/m);
   });
 
   test("are reopened, and every decision is kept", async () => {
     const end = await breaks("reopen", "3", "--by", "Bob", "--note", "found the mail");
     expect(end).toMatchObject({ code: 0, stdout: "reopened 1 break (#3)\n" });
-    expect((await reconcile()).stdout).toMatch(/^#3 +chain/m);
+    expect((await reconcile()).stdout).toMatch(/^#3 +balance/m);
     await breaks("accept", "3", "--note", "again");
     const [, , third] = await listed("--all");
     expect(third).toMatchObject({

@@ -157,6 +157,43 @@ test("a database that had all the migrations which the first one replaced has th
   expect(await migrate(database.url)).toEqual(nothingToDo);
 });
 
+test("breaks of the older kinds are of the new ones, and those of one bill stay apart", async () => {
+  await using database = await emptyDatabase();
+  {
+    await using earlier = openDatabase(database.url);
+    const before = journal.entries.filter(({ tag }) => tag < "0009").map(({ when }) => when);
+    await inTransaction(earlier.db, (tx) => migrateTo(tx, before));
+  }
+  const breaks = [
+    ["chain", "USDT", "7", "resolved"],
+    ["duplicate", "USDT", "7", "open"],
+    ["rounding", "USDT", "7", "resolved"],
+    ["balance-now", "USDT", "now", "open"],
+    ["chain-unread", "USDT", "8", "open"],
+    ["ltv-assets", "", "12/T", "open"],
+    ["ltv-haircut", "BTC", "12/T", "open"],
+    ["restatement", "", "since T", "accepted"],
+  ];
+  const rows = breaks.map(
+    ([kind, coin, anchor, state], index) =>
+      `(${index}, '${kind}', 'a', 'USDT-FUTURES', '${coin}', '${anchor}', '', now(), now(), '${state}')`,
+  );
+  await query(
+    database.url,
+    `insert into ledger_breaks (break_id, kind, account, ledger, coin, anchor, explanation, first_seen_at, last_seen_at, state)
+     values ${rows.join(", ")}`,
+  );
+  await migrate(database.url);
+  const kept = await query(
+    database.url,
+    "select concat_ws(' ', kind, coin, anchor) as kept from ledger_breaks order by break_id",
+  );
+  expect(kept.map((row) => row["kept"])).toEqual([
+    ...["balance USDT 7 #0", "balance USDT 7", "balance USDT 7 #2", "balance USDT now"],
+    ...["unread USDT 8", "ltv  12/T assets", "ltv  12/T BTC", "restated  since T"],
+  ]);
+});
+
 test("a database of the first migration alone keeps what the second one renames", async () => {
   await using database = await emptyDatabase();
   {
@@ -191,7 +228,7 @@ test("a database of the first migration alone keeps what the second one renames"
   );
   const tax_comparison = { at: 1, compared: 2, notRecoveredReason: "why", partlyRecovered: [3] };
   expect(rows).toEqual(
-    ["rows-gone", "chain-unread"].map((kind) => ({
+    ["rows-gone", "unread"].map((kind) => ({
       ended: true,
       tax_comparison,
       kind,

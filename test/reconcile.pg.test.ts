@@ -69,7 +69,7 @@ describe("a break", () => {
     const { breaks, chains } = await check(account);
     expect(breaks).toMatchObject([
       {
-        kind: "chain",
+        kind: "balance",
         expected: "1060",
         observed: "1070",
         difference: "10",
@@ -93,7 +93,7 @@ describe("a break", () => {
     const [found] = (await check(account)).breaks;
     await store(account, bills);
     expect((await check(account)).breaks).toEqual([]);
-    expect(await states(account)).toEqual([["chain", "resolved", "10", null]]);
+    expect(await states(account)).toEqual([["balance", "resolved", "10", null]]);
     await db.execute(
       sql`delete from bills where account = ${account} and bill_id = ${bills[5]?.billId}`,
     );
@@ -101,10 +101,10 @@ describe("a break", () => {
     expect(again.map(({ breakId }) => breakId)).toEqual([found?.breakId]);
     await accept(found?.breakId ?? 0, "asked support");
     await check(account, true);
-    expect(await states(account)).toEqual([["chain", "accepted", "10", "asked support"]]);
+    expect(await states(account)).toEqual([["balance", "accepted", "10", "asked support"]]);
     await store(account, bills);
     await check(account);
-    expect(await states(account)).toEqual([["chain", "resolved", "10", "asked support"]]);
+    expect(await states(account)).toEqual([["balance", "resolved", "10", "asked support"]]);
   });
 
   test("beside a day that was not read says so, and the day is not called reconciled", async () => {
@@ -119,7 +119,7 @@ describe("a break", () => {
     const { breaks, chains } = await check(account);
     expect(breaks).toMatchObject([
       {
-        kind: "chain-unread",
+        kind: "unread",
         difference: "24",
         explanation: expect.stringContaining(
           "2026-03-02T00:00:00.000Z to 2026-03-03T00:00:00.000Z",
@@ -148,7 +148,7 @@ describe("a break", () => {
       update ledgers
       set covered = tstzmultirange(tstzrange(lower(covered), lower(covered) + interval '1 day'))
       where account = ${account}`);
-    expect((await check(account)).breaks).toMatchObject([{ kind: "chain", difference: "10" }]);
+    expect((await check(account)).breaks).toMatchObject([{ kind: "balance", difference: "10" }]);
   });
 });
 
@@ -161,17 +161,17 @@ test("restatements are open until they are accepted, and later ones are open aga
     bills.slice(index, index + 1).map((bill) => ({ ...bill, symbol: "ETHUSDT" }));
   await store(account, restated(3));
   const [first] = (await check(account)).breaks;
-  expect(first).toMatchObject({ kind: "restatement", observed: "1" });
+  expect(first).toMatchObject({ kind: "restated", observed: "1" });
   await accept(first?.breakId ?? 0, "asked them");
   expect((await check(account)).breaks).toEqual([]);
   await store(account, restated(4));
   const [second] = (await check(account)).breaks;
-  expect(second).toMatchObject({ kind: "restatement", observed: "1" });
+  expect(second).toMatchObject({ kind: "restated", observed: "1" });
   expect(second?.breakId).not.toBe(first?.breakId);
   // The user who signs that one off has not seen what a sync stored since.
   await store(account, restated(5));
   await accept(second?.breakId ?? 0, "asked them again");
-  expect((await check(account)).breaks).toMatchObject([{ kind: "restatement", observed: "1" }]);
+  expect((await check(account)).breaks).toMatchObject([{ kind: "restated", observed: "1" }]);
 });
 
 test("a type whose bills fit nothing is untestable, and no break", async () => {
@@ -213,7 +213,7 @@ test("a missing bill is a break though another type of its category fits nothing
   await storeLedgers(db, new Map([[account, stored]]));
   const { breaks, unexplained } = await check(account);
   expect(breaks).toMatchObject([
-    { kind: "chain", difference: "10", firstBadBill: bills[11]?.billId },
+    { kind: "balance", difference: "10", firstBadBill: bills[11]?.billId },
   ]);
   const [sum] = unexplained;
   // 1.5 three times, and 10 - 1.5.
@@ -258,7 +258,7 @@ test("a real ledger, of which the public listing leaves some days out, adds up b
   await storeLedgers(db, new Map([[account, bills]]));
   const { breaks, chains } = await check(account);
   expect(chains).toMatchObject([{ bills: 80, tested: 79, rounded: 15 }]);
-  expect(breaks).toMatchObject([{ kind: "chain-unread", difference: "336.26324907" }]);
+  expect(breaks).toMatchObject([{ kind: "unread", difference: "336.26324907" }]);
   const dayOf = (id: string | null | undefined) =>
     isoTime(bills.find(({ billId }) => billId === id)?.cTime ?? epochMs(0)).slice(0, 10);
   expect([breaks[0]?.lastGoodBill, breaks[0]?.firstBadBill].map(dayOf)).toEqual([
@@ -288,7 +288,7 @@ test("a break that was accepted as unread is open again, once a part of its time
     { unread: new Map([[account, [from, to]]]) },
   );
   const [found] = (await check(account)).breaks;
-  expect(found?.kind).toBe("chain-unread");
+  expect(found?.kind).toBe("unread");
   await db.execute(sql`update bills set ingested_at = ingested_at - interval '1 day'`);
   const read = (start: number, end: number) =>
     coverLedger(db, { account, productType: "USDT-FUTURES" }, start, end);
@@ -299,7 +299,7 @@ test("a break that was accepted as unread is open again, once a part of its time
   await read(noon, to);
   const { isFull, breaks } = await check(account);
   expect(isFull).toBe(false);
-  expect(breaks).toMatchObject([{ kind: "chain", anchor: found?.anchor }]);
+  expect(breaks).toMatchObject([{ kind: "balance", anchor: found?.anchor }]);
   expect((await check(account, true)).breaks).toEqual(breaks);
 });
 

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { discrepancyText, unitOf } from "../src/check/health/discrepancy.ts";
+import { discrepancyText } from "../src/check/reconcile/break-kinds.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import type { ProductType } from "../src/core/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
@@ -57,11 +57,11 @@ const sound: Record = {
 test.each<[string, Partial<Record>, readonly object[]]>([
   ["that adds up", {}, []],
   ["rounded to half a unit of its last place", { ltv: "0.33" }, []],
-  ["whose ratio is a unit off", { ltv: "0.3335" }, [{ kind: "ltv-ratio", observed: 0.3335 }]],
+  ["whose ratio is a unit off", { ltv: "0.3335" }, [{ kind: "ltv", observed: 0.3335 }]],
   [
     "whose collateral is not its assets",
     { assets: "1500.5", ltv: "0.3332" },
-    [{ kind: "ltv-assets", expected: 1500, observed: 1500.5, difference: 0.5 }],
+    [{ kind: "ltv", expected: 1500, observed: 1500.5, difference: 0.5 }],
   ],
   [
     "with collateral that counts for more than it is worth, and for less than nothing",
@@ -73,8 +73,8 @@ test.each<[string, Partial<Record>, readonly object[]]>([
       ],
     },
     [
-      { kind: "ltv-haircut", expected: 1200, observed: 1201, difference: 1 },
-      { kind: "ltv-haircut", observed: -1 },
+      { kind: "ltv", expected: 1200, observed: 1201, difference: 1 },
+      { kind: "ltv", observed: -1 },
     ],
   ],
   ["without assets or debt", { assets: "0", debt: "0", ltv: "0", parts: [] }, []],
@@ -83,7 +83,7 @@ test.each<[string, Partial<Record>, readonly object[]]>([
   expect(await breaksOf(name)).toMatchObject(expected);
 });
 
-test("what a record differs by is in dollars, whichever coin is its collateral, and a ratio has no unit", async () => {
+test("each figure of a record is a break of its own, whose difference has no unit", async () => {
   await storeRecord("units", {
     ...sound,
     assets: "1200",
@@ -100,11 +100,11 @@ test("what a record differs by is in dollars, whichever coin is its collateral, 
     from analytics.breaks
     where account = 'units'
     order by break_id`);
-  expect(rows).toEqual(breaks.map((one) => ({ kind: one.kind, unit: unitOf(one) })));
-  expect(breaks.map((one) => [one.kind, discrepancyText(one)])).toEqual([
-    ["ltv-assets", "the record is 1 USDT lower than its parts explain"],
-    ["ltv-ratio", expect.stringMatching(/^the record is -?0\.\d+ (higher|lower) than/)],
-    ["ltv-haircut", "the record is 1.00 USDT higher than its parts explain"],
+  expect(rows).toEqual(breaks.map((one) => ({ kind: one.kind, unit: one.unit })));
+  expect(breaks.map((one) => [one.anchor.replace(/^\S+ /, ""), discrepancyText(one)])).toEqual([
+    ["assets", "the record is 1 lower than its parts explain"],
+    ["ratio", expect.stringMatching(/^the record is -?0\.\d+ (higher|lower) than/)],
+    ["C0", "the record is 1.00 higher than its parts explain"],
   ]);
 });
 

@@ -101,7 +101,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
     expect.stringMatching(/^main\/COIN-FUTURES was (never reconciled|not reconciled since .*)$/),
   );
   const { breaks } = await reconcile(db, everything, { isFull: true });
-  const breakIds = [breaks.find(({ kind }) => kind === "restatement")?.breakId ?? 0];
+  const breakIds = [breaks.find(({ kind }) => kind === "restated")?.breakId ?? 0];
   const decision = { breakIds, isAccept: true, note: `note: ${hostile}`, by: "Ada" };
   expect(await decideOnBreaks(db, decision)).toEqual([]);
   const { problems, ledgers } = await reported("--product", "COIN-FUTURES");
@@ -119,7 +119,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   ]);
   expect(problems).toEqual([
     expect.stringMatching(
-      /^main\/COIN-FUTURES\/.* does not add up: 1 break \(chain, the balance is 7 .* higher than the bills explain\) since 2026-03-05 01:00Z$/,
+      /^main\/COIN-FUTURES\/.* does not add up: 1 break \(balance, the balance is 7 .* higher than the bills explain\) since 2026-03-05 01:00Z$/,
     ),
     "main/COIN-FUTURES was not read from 2026-03-20 00:00Z to 2026-03-21 00:00Z",
     "main/COIN-FUTURES rejected 1 row",
@@ -150,7 +150,7 @@ test("what was accepted stays in the close: a row that was rejected, and what a 
   expect(await decideOnRejected(db, decision, everything)).toEqual([]);
   const { accepted, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(accepted).toMatchObject([
-    { kind: "restatement", state: "resolved", note: `note: ${hostile}`, acceptedBy: "Ada" },
+    { kind: "restated", state: "resolved", note: `note: ${hostile}`, acceptedBy: "Ada" },
     {
       kind: "rejected row",
       state: "accepted",

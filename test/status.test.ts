@@ -71,7 +71,7 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
 
 const finding = (changes: Partial<Finding>): Finding => ({
   ...{ kind: "behind", account: "main", ledger: "USDT-FUTURES", coin: "", detail: "", count: 1 },
-  ...{ since: ago(18 * minuteMs), until: undefined, breakIds: [] },
+  ...{ since: ago(18 * minuteMs), until: undefined, difference: null, breakIds: [] },
   ...{ isRepairable: false },
   ...changes,
 });
@@ -110,7 +110,7 @@ test("a person reads one line a kind, account and period, which names few ledger
 });
 
 test("breaks that one line tells of are accepted together, and those with other amounts stand alone", () => {
-  const restated = (breakIds: readonly number[], ledger: string, detail = "restatement") =>
+  const restated = (breakIds: readonly number[], ledger: string, detail = "restated") =>
     finding({ kind: "restated", breakIds, ledger, detail });
   const [both, other] = headLines(
     [restated([3, 4], "SPOT"), restated([9], "COIN-FUTURES"), restated([5], "SPOT", "x")],

@@ -137,7 +137,7 @@ describe("a break of a unified account's balance", () => {
     const missing = textOf(lost.movedAmount + lost.movedFee);
     const wanted = [
       {
-        ...{ kind: "chain", ledger: "UTA", coin: "USDT", state: "open" },
+        ...{ kind: "balance", ledger: "UTA", coin: "USDT", state: "open" },
         difference: expect.stringMatching(new RegExp(`^${missing}0*$`)),
         ...{ firstBadBill: bad.billId, firstBadProductType: bad.productType },
         ...{ lastGoodBill: good.billId, lastGoodProductType: good.productType },
@@ -212,7 +212,7 @@ test("what does not follow behind the end of an ended ledger is told, beside tim
   const kinds = async () => (await check(account)).breaks.map(({ kind }) => kind);
   expect(await kinds()).toEqual([]);
   await storeEnd(db, { account, productType: "USDT-FUTURES" }, Date.now());
-  expect(await kinds()).toEqual(["chain-unread", "lost", "lost"]);
+  expect(await kinds()).toEqual(["unread", "lost", "lost"]);
   const { rows } = await db.execute(
     sql`select distinct is_reconciled from analytics.activity where account = ${account}`,
   );
@@ -385,7 +385,7 @@ describe("bills that are booked after their times", () => {
       );
       const { breaks } = await check(account);
       expect(breaks, account).toMatchObject([
-        { kind: "chain", ledger: "UTA", coin: lost.coin, state: "open" },
+        { kind: "balance", ledger: "UTA", coin: lost.coin, state: "open" },
       ]);
       expect(exact(breaks[0]?.difference ?? "0")).toBe(lost.movedAmount + lost.movedFee);
       expect(await offs(account)).toEqual({ activity: 1, days: 1 });
@@ -423,7 +423,7 @@ describe("bills that are booked after their times", () => {
         join bills using (account, product_type, bill_id)
         where booked_at not between c_time and c_time + ${bookedMaxMs} * interval '1 millisecond'`);
       expect(wrong).toEqual([]);
-      return breaks.filter(({ kind }) => kind !== "restatement").length;
+      return breaks.filter(({ kind }) => kind !== "restated").length;
     };
     expect(await restate(-30 * hourMs)).toBeGreaterThan(0);
     expect(await restate(0)).toBe(0);

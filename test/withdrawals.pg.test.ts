@@ -119,7 +119,7 @@ test("without the right to read records it is no break: what is unexplained is t
   await at.sync();
   const after = await at.check();
   expect(after.unexplained).toEqual([]);
-  expect(after.breaks.map(({ kind }) => kind)).toEqual(["restatement"]);
+  expect(after.breaks.map(({ kind }) => kind)).toEqual(["restated"]);
 });
 
 test("what a unified account sends for a withdrawal and its funding wallet receives is one transfer", async () => {

@@ -1,9 +1,9 @@
 import type { Config } from "../accounts/config.ts";
 import { everyLedger, readRoster, type Selection, selectionOf } from "../accounts/roster.ts";
-import { discrepancyText, unitOf } from "../check/health/discrepancy.ts";
 import { readFindings } from "../check/health/findings.ts";
 import { headLines } from "../check/health/verdict.ts";
-import { type Break, breakKinds, readBreaks } from "../check/reconcile/breaks.ts";
+import { discrepancyText, isFault } from "../check/reconcile/break-kinds.ts";
+import { type Break, readBreaks } from "../check/reconcile/breaks.ts";
 import { decideOnBreaks } from "../check/reconcile/record-breaks.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
@@ -14,9 +14,6 @@ import { formatCount, formatCounted, jsonInstant, ledgerName } from "../output/t
 import type { Io } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { openFilled, openWritable } from "./stored.ts";
-
-/** A restated bill is a notice, and no fault of the ledger. */
-export const isFault = ({ kind }: Pick<Break, "kind">): boolean => kind !== "restatement";
 
 const columnsOf = (breaks: readonly Break[]): Columns<Break> => ({
   break: { kind: "text", isForPeople: true, of: ({ breakId }) => `#${breakId}` },
@@ -39,16 +36,10 @@ const columnsOf = (breaks: readonly Break[]): Columns<Break> => ({
     kind: "value",
     of: ({ happenedAt }) => (happenedAt === null ? null : Date.parse(happenedAt)),
   },
-  ...fields<Break>("value", ["expected", "observed", "difference"]),
-  unit: { kind: "value", of: unitOf },
-  ...fields<Break>("value", ["lastGoodBill"]),
+  ...fields<Break>("value", ["expected", "observed", "difference", "unit", "lastGoodBill"]),
   discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
-  explanation: {
-    kind: "text",
-    title: "because",
-    of: ({ kind, explanation }) => explanation || breakKinds[kind],
-  },
+  explanation: { kind: "text", title: "because", of: ({ explanation }) => explanation },
   ...fields<Break>("value", ["note", "acceptedBy"]),
   ...fields<Break>("instant", ["firstSeenAt", "acceptedAt", "resolvedAt"], ""),
   decisions: {

@@ -11,6 +11,7 @@ import { readFindings } from "../check/health/findings.ts";
 import type { Kind } from "../check/health/kinds.ts";
 import { usualLimits } from "../check/health/select.ts";
 import { verdictOf } from "../check/health/verdict.ts";
+import { isFault } from "../check/reconcile/break-kinds.ts";
 import { type BrokenSpan, countAccepted } from "../check/reconcile/breaks.ts";
 import {
   type ChainSummary,
@@ -30,7 +31,7 @@ import { expectedRule } from "../core/views/wallet-moves.ts";
 import { printableLine } from "../lib/printable.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { formatCount, formatCounted } from "../output/text.ts";
-import { breaksTable, isFault } from "./breaks.ts";
+import { breaksTable } from "./breaks.ts";
 import { checkAndHeal, healAccount, healedLines, unreadableLines } from "./heal.ts";
 import { type Io, note } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";

@@ -1,4 +1,5 @@
 import type { RejectedCount } from "../check/health/ledgers.ts";
+import { isFault } from "../check/reconcile/break-kinds.ts";
 import type { Break } from "../check/reconcile/breaks.ts";
 import type { UnsettledBalance } from "../check/reconcile/reconcile.ts";
 import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
@@ -38,7 +39,7 @@ import {
   ledgerNames,
   riskUnitName,
 } from "../output/text.ts";
-import { breaksTable, isFault } from "./breaks.ts";
+import { breaksTable } from "./breaks.ts";
 import { exitOf, type RunExit, type RunFacts } from "./exit-code.ts";
 
 /** What the check of what changed found, with which a sync ends. */

@@ -166,7 +166,7 @@ export const healthStates: readonly HealthState[] = [
     "a last sync that found a break which was accepted since, and one that another held back",
     [
       ...[...well, ended("incomplete", "null", 20), ended("held")],
-      aBreak("chain", { state: "accepted" }),
+      aBreak("balance", { state: "accepted" }),
     ],
     "Complete, with accepted differences of 67.39 USDT",
   ),
@@ -214,12 +214,12 @@ export const healthStates: readonly HealthState[] = [
   wrong(
     "lost",
     "a balance that does not follow, beside lost time",
-    [...read(lostTime), aBreak("chain-unread")],
+    [...read(lostTime), aBreak("unread")],
     { next: "bill-sync reconcile" },
   ),
   wrong("unchecked", "a balance that does not follow, beside time that was read since", [
     ...well,
-    aBreak("chain-unread"),
+    aBreak("unread"),
   ]),
   wrong("left-unread", "ended before all was read", [
     ...read({ covered: "[{101 d}, {20 d})", settled: "{20 d}" }),
@@ -231,10 +231,10 @@ export const healthStates: readonly HealthState[] = [
   ]),
   wrong("broken", "a break whose bills the exchange still serves", [
     ...well,
-    aBreak("chain", { bill: true }),
+    aBreak("balance", { bill: true }),
   ]),
   wrong("broken", "a break while a sync is at work", [
-    ...[...well, aBreak("chain", { bill: true })],
+    ...[...well, aBreak("balance", { bill: true })],
     `insert into runs (run_id, command, started_at, outcome)
     values (gen_random_uuid(), 'sync', clock_timestamp(), 'running')`,
   ]),
@@ -246,13 +246,10 @@ export const healthStates: readonly HealthState[] = [
   ),
   fine(
     "an accepted break",
-    [...well, aBreak("chain", { state: "accepted" })],
+    [...well, aBreak("balance", { state: "accepted" })],
     "Complete, with accepted differences of 67.39 USDT",
   ),
-  wrong("restated", "restated bills", [
-    ...well,
-    aBreak("restatement", { coin: "", difference: "3" }),
-  ]),
+  wrong("restated", "restated bills", [...well, aBreak("restated", { coin: "", difference: "3" })]),
   wrong("rejected", "a rejected row", [...well, rejected("null")]),
   fine("a rejected row that was served well since", [...well, rejected("now()")]),
   wrong("partly-recovered", "a millisecond with more tax records than an answer shows", [

@@ -1,4 +1,3 @@
-import type { BreakKind } from "../../src/check/reconcile/breaks.ts";
 import { dayMs } from "../../src/lib/time.ts";
 import { decimalText, type Units, units } from "../../src/wings/sandbox/money.ts";
 import { integer, type Random } from "../../src/wings/sandbox/random.ts";
@@ -13,10 +12,21 @@ export type Damaged = {
   readonly unread?: readonly [number, number];
 };
 
+/** What a break's explanation says of its cause. */
+export const causes = {
+  missing: /^one of three: bills that add up to /,
+  balance: /^this bill's balance is wrong/,
+  doubled: / are equal except for their ids$/,
+  "fee's sign": /^the balance is right if the fee's sign/,
+  rounding: /^a discrepancy of one unit in the last place/,
+  unread: /^not all time between the two bills was read/,
+} as const;
+export type Cause = keyof typeof causes;
+
 export type Damage = {
   readonly does: (bills: readonly TrueBill[], random: Random) => Damaged;
-  /** The kind of the expected break, the best one first. */
-  readonly names: readonly BreakKind[];
+  /** The causes that the expected break may name. */
+  readonly names: readonly Cause[];
 };
 
 const exchanged = (bills: readonly TrueBill[], index: number, ...by: TrueBill[]): Damaged => ({
@@ -46,17 +56,17 @@ const withAmount = (bill: TrueBill, more: Units): TrueBill => ({
 });
 
 export const damages = {
-  removed: { does: one(() => []), names: ["chain"] },
+  removed: { does: one(() => []), names: ["missing"] },
   doubled: {
     does: one((bill) => [bill, { ...bill, billId: `${BigInt(bill.billId) + 4_000n}` }]),
-    names: ["duplicate"],
+    names: ["doubled"],
   },
   "amount + 1e-8": {
     does: one((bill) => [withAmount(bill, 1n)], moves),
     // Two units, if the bill is one that was rounded.
-    names: ["rounding", "chain", "balance"],
+    names: ["rounding", "missing", "balance"],
   },
-  "amount + 1": { does: one((bill) => [withAmount(bill, units("1"))], moves), names: ["chain"] },
+  "amount + 1": { does: one((bill) => [withAmount(bill, units("1"))], moves), names: ["missing"] },
   "fee's sign": {
     does: one(
       (bill) => [
@@ -64,10 +74,10 @@ export const damages = {
       ],
       ({ fee }) => fee !== "0",
     ),
-    names: ["fee-sign"],
+    names: ["fee's sign"],
   },
-  "balance + 1": { does: withOneBalance, names: ["balance", "chain"] },
-  "a day unread": { does: withoutDay, names: ["chain-unread"] },
+  "balance + 1": { does: withOneBalance, names: ["balance", "missing"] },
+  "a day unread": { does: withoutDay, names: ["unread"] },
 } as const satisfies Record<string, Damage>;
 
 /**

@@ -348,7 +348,7 @@ async function readPeriodBreaks(
   const scope = { accounts: [account], productTypes: [productType, ...productTypes] };
   const isOfPeriod = ({ kind, happenedAt }: Break): boolean => {
     if (happenedAt === null) return true;
-    if (kind === "restatement") return isRestated;
+    if (kind === "restated") return isRestated;
     return happenedAt >= isoTime(span.from) && happenedAt < isoTime(span.to);
   };
   const breaks = (await readBreaks(tx, scope, { isAll: true })).filter(isOfPeriod);

@@ -1,4 +1,4 @@
-import { discrepancyColumns } from "../../check/health/discrepancy.ts";
+import { discrepancyColumns } from "../../check/reconcile/break-kinds.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
 import { movements } from "../../core/views/movements.ts";
 import { type Interval, lengthMs } from "../../core/words/intervals.ts";
@@ -217,10 +217,10 @@ const changeColumns: Columns<Of<Change>> = {
 
 /** A break, or a rejected row, which is of no coin and has no size. */
 type Acceptance = Readonly<Record<"number" | "kind" | "state", string>> &
-  Pick<Break, "coin" | "happenedAt" | "difference" | "note" | "acceptedBy" | "acceptedAt">;
+  Pick<Break, "coin" | "happenedAt" | "difference" | "unit" | "note" | "acceptedBy" | "acceptedAt">;
 const noBreak = {
   ...{ kind: "rejected row", state: "accepted" },
-  ...{ coin: "", happenedAt: null, difference: null },
+  ...{ coin: "", happenedAt: null, difference: null, unit: null },
 };
 
 const acceptedColumns: Columns<Of<Acceptance>> = {

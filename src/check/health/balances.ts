@@ -63,7 +63,7 @@ export const balanceFinding = ({ accounts }: FindingScope): SQL =>
       ledger: sql`ledger`,
       coin: sql`coin`,
       since: sql`last_seen_at`,
-      detail: sql`'the exchange says ' || balance || ', the bills ' || expected`,
+      difference: sql`balance - expected`,
     },
     sql`(
       select account, wallet as ledger, coin, last_seen_at, balance, expected

@@ -31,6 +31,7 @@ export async function readFindings(
       count::float8,
       unread_ms as "unreadMs",
       detail,
+      difference,
       break_ids as "breakIds",
       is_repairable as "isRepairable"
     from (${findings(scope)}) as findings
@@ -109,7 +110,6 @@ export async function readAccepted(
       where state = 'accepted'
         and difference <> 0
         and (coin <> '' or kind = 'lost')
-        and kind not like 'ltv-%'
         and ${isOneOf(accounts)}
         and ${wallets === undefined ? sql`true` : sql`ledger = any(${textArray([...wallets, ""])}::text[])`}
         and ${span?.from === undefined ? sql`true` : sql`happened_at >= ${timeOf(span.from)}`}
@@ -207,7 +207,7 @@ function findings(scope: FindingScope): SQL {
   ];
   return sql`
     select
-      kind, account, ledger, coin, since, until, count, unread_ms, detail, break_ids, is_repairable
+      kind, account, ledger, coin, since, until, count, unread_ms, detail, difference, break_ids, is_repairable
     from (${sql.join(
       all,
       sql`

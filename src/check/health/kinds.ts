@@ -1,6 +1,7 @@
 import { printableLine, shellWord } from "../../lib/printable.ts";
 import { type EpochMs, retentionMs } from "../../lib/time.ts";
 import { formatCounted, formatDuration, formatMinute } from "../../output/text.ts";
+import { discrepancyText } from "../reconcile/break-kinds.ts";
 
 /** One thing that is wrong with what is stored, or not known to be right. Nothing else judges a ledger. */
 export type Finding = {
@@ -20,6 +21,8 @@ export type Finding = {
   readonly unreadMs?: number | null;
   /** More about it, by kind: the breaks' kinds, a business type, a ratio. */
   readonly detail: string;
+  /** By how much a balance is not what its bills explain, as a decimal; of several, the sum without signs. */
+  readonly difference: string | null;
   /** The first ten numbers of breaks. */
   readonly breakIds: readonly number[];
   /** Whether the exchange still serves bills of the breaks, so that they can be read again. */
@@ -69,6 +72,12 @@ const outside = ({ unconfigured }: FindingGroup): string =>
 const ofTime = ({ since, until, isSeveral, isPlural, unreadMs }: FindingGroup): string =>
   `${isSeveral ? "at times from" : "from"} ${formatMinute(since)} to ${formatMinute(until)}` +
   (isSeveral && unreadMs ? `, ${isPlural ? "up to " : ""}${formatDuration(unreadMs)} in all` : "");
+/** What a balance differs by, in words; empty where nothing says. */
+const offBy = ({ count, difference, coin }: FindingGroup): string => {
+  if (difference === null) return "";
+  if (count > 1) return `${difference} ${printableLine(coin)} in all`;
+  return discrepancyText({ kind: "balance", difference, unit: printableLine(coin) }) ?? "";
+};
 const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =>
   `${isSeveral ? "up to " : ""}${formatDuration(now - (since ?? 0))}`;
 
@@ -78,9 +87,14 @@ export const findingKinds = {
     severity: "critical",
     meaning: "reconcile found a place where the ledger does not add up, which nobody accepted",
     title: "It does not add up",
-    what: ({ count, detail, since }) =>
-      `{does|do} not add up: ${formatCounted(count, "break")} (${printableLine(detail)})` +
-      (since === undefined ? "" : ` since ${formatMinute(since)}`),
+    what: (group) => {
+      const { count, detail, since } = group;
+      const what = [detail, offBy(group)].filter(Boolean).join(", ");
+      return (
+        `{does|do} not add up: ${formatCounted(count, "break")} (${what})` +
+        (since === undefined ? "" : ` since ${formatMinute(since)}`)
+      );
+    },
     remedy: (finding) =>
       finding.isRepairable ? repair : accept(finding, "bill-sync reconcile --full"),
   },
@@ -238,8 +252,8 @@ export const findingKinds = {
       "the exchange's balance of a wallet differs from its bills, in union asset mode, in a unified account or while " +
       "coins are frozen, where both may be right",
     title: "A balance differs from its bills",
-    what: ({ detail, since }) =>
-      `{does|do} not match the exchange's balance of ${formatMinute(since)}: ${detail}`,
+    what: (finding) =>
+      `{does|do} not match the exchange's balance of ${formatMinute(finding.since)}: ${offBy(finding)}`,
   },
   unchecked: {
     severity: "notice",

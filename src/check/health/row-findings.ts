@@ -6,7 +6,6 @@ import { walletOf } from "../../core/views/wallet-moves.ts";
 import { horizonAt } from "../../core/words/plan.ts";
 import { dayMs, epochMs, retentionMs } from "../../lib/time.ts";
 import { unexplainedDetail, unexplainedSums } from "../reconcile/unexplained.ts";
-import { balanceDiscrepancy } from "./discrepancy.ts";
 import { begunWindows } from "./ledger-status.ts";
 import { type FindingScope, type Span, select, timeOf, usualLimits } from "./select.ts";
 
@@ -102,18 +101,15 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
   // A balance beside unread or lost time does not follow: that time is the finding.
   const open = sql`(
       select
-        account, ledger, coin, break_id, kind, happened_at, difference, first_bad_bill,
-        repair_failed_at, has_loss,
-        case when coin <> '' and difference <> 0 and kind not in ('transfer', 'ltv-haircut') then difference end
-          as amount
+        account, ledger, coin, break_id, kind, happened_at, repair_failed_at, has_loss,
+        case when kind in ('balance', 'unread') then nullif(difference, 0) end as amount
       from (
         select
-          account, ledger, coin, break_id, kind, happened_at, difference, first_bad_bill,
-          repair_failed_at
+          account, ledger, coin, break_id, kind, happened_at, difference, repair_failed_at
         from ledger_breaks
         where state = 'open'
           and kind <> 'lost'
-          and (kind = 'restatement' or ${isWithin})
+          and (kind = 'restated' or ${isWithin})
           and ${isOne}
       ) as open_breaks
       left join (
@@ -130,9 +126,9 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
         where ${isOne}
         group by 1, 2
       ) as losses using (account, ledger)
-      where not (kind = 'chain-unread' and has_hole is true)
+      where not (kind = 'unread' and has_hole is true)
     ) as breaks`;
-  const isOutdated = sql`kind = 'chain-unread' and has_loss is not true`;
+  const isOutdated = sql`kind = 'unread' and has_loss is not true`;
   return [
     select(
       "unexplained",
@@ -155,6 +151,7 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
         until: sql`until`,
         count: sql`breaks`,
         detail: sql`detail`,
+        difference: sql`difference`,
         breakIds: sql`break_ids`,
         isRepairable: sql`is_repairable`,
       },
@@ -163,22 +160,15 @@ export function breakFindings(scope: FindingScope): readonly SQL[] {
           account,
           ledger,
           coin,
-          case kind when 'restatement' then 'restated' else 'broken' end as finding,
+          case kind when 'restated' then kind else 'broken' end as finding,
           min(happened_at) as since,
           max(happened_at) + interval '1 ms' as until,
           count(*) as breaks,
-          concat_ws(
-            ', ',
-            string_agg(distinct kind, ', '),
-            case
-              when count(amount) = 1
-                then ${balanceDiscrepancy(sql`sum(amount)`, sql`coin`)}
-              when count(amount) > 1 then sum(abs(amount)) || ' ' || coin || ' in all'
-            end
-          ) as detail,
+          string_agg(distinct kind, ', ') as detail,
+          case count(*) when 1 then sum(amount) else sum(abs(amount)) end as difference,
           string_agg(break_id::text, ',' order by break_id) as break_ids,
           bool_or(
-            first_bad_bill is not null and repair_failed_at is null and happened_at > ${timeOf(horizonAt(now))}
+            coin <> '' and ledger <> '' and repair_failed_at is null and happened_at > ${timeOf(horizonAt(now))}
           ) as is_repairable
         from ${open}
         where not (${isOutdated})

@@ -44,6 +44,7 @@ export const select = (
       (${columns.count ?? sql`1`})::bigint as count,
       (${columns.unreadMs ?? sql`null`})::float8 as unread_ms,
       (${columns.detail ?? sql`''`})::text as detail,
+      (${columns.difference ?? sql`null`})::text as difference,
       (${columns.breakIds ?? sql`''`})::text as break_ids,
       (${columns.isRepairable ?? sql`false`})::boolean as is_repairable
     from ${rows}`;

@@ -56,6 +56,8 @@ export function headLines(findings: readonly Finding[], now: EpochMs): readonly 
     JSON.stringify([
       ...[one.kind, one.detail, one.isRepairable],
       one.unconfigured && remedyOf(one),
+      // Amounts of several ledgers do not add up.
+      one.difference && [one.account, one.ledger, one.coin],
     ]),
   );
   return [...alike.values()].flatMap((those) => {
@@ -164,6 +166,7 @@ const bare = {
     until: undefined,
     count: 1,
     detail: "",
+    difference: null,
   },
   ...{ breakIds: [], isRepairable: false },
 } as const;

@@ -1,15 +1,4 @@
-import {
-  and,
-  asc,
-  count,
-  eq,
-  getTableColumns,
-  inArray,
-  isNotNull,
-  or,
-  type SQL,
-  sql,
-} from "drizzle-orm";
+import { and, asc, count, eq, getTableColumns, inArray, ne, type SQL, sql } from "drizzle-orm";
 import {
   bookedMaxMsOf,
   isUnified,
@@ -23,42 +12,10 @@ import { breakDecisions, ledgerBreaks } from "../../core/postgres/schema/reconci
 import { bills } from "../../core/postgres/schema/schema.ts";
 import { isOneOf, onlyRow } from "../../core/postgres/values.ts";
 import type { Among } from "../../core/store/rejected-bills.ts";
+import { differenceUnit } from "../../core/views/views.ts";
 import { union } from "../../core/words/intervals.ts";
 import { type EpochMs, epochMs, hourMs } from "../../lib/time.ts";
-
-/** What can be wrong with a ledger. */
-export const breakKinds = {
-  chain: "a balance is not the one before it plus its bill",
-  balance: "one balance is wrong, and the next is right again",
-  duplicate: "a bill is stored twice, under two ids",
-  "fee-sign": "a balance moved by a fee with the other sign",
-  rounding: "a discrepancy of one unit in the last place, where the ledger is otherwise exact",
-  "chain-unread":
-    "a balance is not the one before it plus its bill, and time between them is unread",
-  lost: "time that was not read, and that the exchange does not serve any more",
-  "balance-now":
-    "the exchange says that the wallet holds another balance than follows from the bills",
-  transfer: "the two legs of a transfer are of different amounts",
-  "ltv-assets": "the collateral does not add up to the assets",
-  "ltv-ratio": "the ratio is not the debt divided by the assets",
-  "ltv-haircut": "collateral counts for more than it is worth, or for less than nothing",
-  "rows-gone": "stored bills were missing when a check counted them",
-  restatement: "stored bills were served again with other content since they were last accepted",
-} as const;
-
-export type BreakKind = keyof typeof breakKinds;
-
-/** The kinds whose acceptance leaves a discrepancy: amounts of bills and balances. */
-const amountKinds = [
-  "chain",
-  "balance",
-  "duplicate",
-  "fee-sign",
-  "rounding",
-  "chain-unread",
-  "balance-now",
-  "transfer",
-] as const satisfies readonly BreakKind[];
+import type { BreakKind } from "./break-kinds.ts";
 
 /** One place where the ledger does not add up. Amounts are decimals as text. */
 export type FoundBreak = {
@@ -93,6 +50,8 @@ type PastDecision = Pick<DecisionRow, "decision" | "decidedBy" | "note"> & {
 
 export type Break = FoundBreak &
   Pick<Row, "account" | "breakId" | "state" | "note" | "acceptedBy"> & {
+    /** Of the difference: a coin, ms or bills; null where figures of a record differ. */
+    readonly unit: string | null;
     /** ISO 8601. */
     readonly firstSeenAt: string;
     readonly acceptedAt: string | null;
@@ -135,7 +94,7 @@ export function readBreaks(
   return withDatabaseErrors(async () => {
     const { lastSeenAt: _, repairFailedAt: __, ...columns } = getTableColumns(ledgerBreaks);
     const rows = await db
-      .select(columns)
+      .select({ ...columns, unit: sql<string | null>`${differenceUnit}` })
       .from(ledgerBreaks)
       .where(and(isAll ? undefined : eq(ledgerBreaks.state, "open"), isWithin(scope)))
       .orderBy(asc(ledgerBreaks.breakId));
@@ -166,12 +125,12 @@ export function readBreaks(
 
 /** How many breaks are accepted of which something still does not add up. */
 export function countAccepted(db: Queryable, scope: Among): Promise<number> {
-  const { state, kind } = ledgerBreaks;
+  const { state, coin } = ledgerBreaks;
   return withDatabaseErrors(async () => {
     const rows = await db
       .select({ breaks: count() })
       .from(ledgerBreaks)
-      .where(and(eq(state, "accepted"), inArray(kind, amountKinds), isWithin(scope)));
+      .where(and(eq(state, "accepted"), ne(coin, ""), isWithin(scope)));
     return onlyRow(rows, "a count of breaks").breaks;
   });
 }
@@ -194,7 +153,7 @@ export function readBrokenSpans(
   scope: Among,
   { isDue = false }: { readonly isDue?: boolean } = {},
 ): Promise<readonly BrokenSpan[]> {
-  const { account, ledger, kind, happenedAt, state, firstBadBill, repairFailedAt } = ledgerBreaks;
+  const { account, ledger, coin, happenedAt, state, repairFailedAt } = ledgerBreaks;
   const isInVain = sql`${repairFailedAt} > statement_timestamp() - interval '1 day'`;
   return withDatabaseErrors(async () => {
     const rows = await db
@@ -205,7 +164,7 @@ export function readBrokenSpans(
           from bills
           where bills.account = ledger_breaks.account
             and bills.product_type = coalesce(last_good_product_type, ledger)
-            and case when kind = 'balance-now'
+            and case when last_good_bill is null
               then bills.coin = ledger_breaks.coin and c_time <= happened_at
               else bill_id = last_good_bill end
           order by c_time desc
@@ -216,7 +175,7 @@ export function readBrokenSpans(
       .where(
         and(
           eq(state, "open"),
-          or(isNotNull(firstBadBill), eq(kind, "balance-now" satisfies BreakKind)),
+          ...[ne(coin, ""), ne(ledger, "")],
           isDue ? sql`${isInVain} is not true` : undefined,
           isWithin(scope),
         ),

@@ -3,7 +3,7 @@ import type { Unexplained } from "../../core/postgres/schema/reconciliation-sche
 import { shortText, withoutZeros } from "../../lib/decimal.ts";
 import { epochMs, isoTime } from "../../lib/time.ts";
 import { isFar } from "./bill-numbers.ts";
-import type { BreakKind, FoundBreak, Row } from "./breaks.ts";
+import type { FoundBreak, Row } from "./breaks.ts";
 import type { Chain, Residual } from "./check-chain.ts";
 import { type Coverage, unreadPart } from "./coverage.ts";
 
@@ -105,9 +105,8 @@ function breakOf(
   const unread = unreadPart(coverage?.read ?? [], between.from, between.to);
   const difference = text(residual.off);
   const opposite = text(-residual.off);
-  const { kind, explanation } = judge(residual, { isUndone, unread, difference, opposite });
   return {
-    kind,
+    kind: unread === undefined ? "balance" : "unread",
     ledger: wallet,
     coin,
     anchor: anchorOf(wallet, residual),
@@ -119,7 +118,7 @@ function breakOf(
     firstBadProductType: bill.productType === wallet ? null : bill.productType,
     lastGoodBill: base.billId,
     lastGoodProductType: base.productType === wallet ? null : base.productType,
-    explanation,
+    explanation: explanationOf(residual, { isUndone, unread, difference, opposite }),
   };
 }
 
@@ -136,42 +135,21 @@ type Seen = {
   readonly opposite: string;
 };
 
-function judge(
+/** What the data says about a balance that does not follow. */
+function explanationOf(
   { double, isFeeSign, isSmall }: Residual,
   { isUndone, unread, difference, opposite }: Seen,
-): { readonly kind: BreakKind; readonly explanation: string } {
-  if (unread !== undefined) {
-    return {
-      kind: "chain-unread",
-      explanation: `not all time between the two bills was read: ${timeTextOf(unread.from)} to ${timeTextOf(unread.to)}`,
-    };
-  }
-  if (isUndone) {
-    return {
-      kind: "balance",
-      explanation: "this bill's balance is wrong; the next one is right again",
-    };
-  }
-  if (double !== undefined && !isSmall) {
-    return {
-      kind: "duplicate",
-      explanation: `bills ${double.join(" and ")} are equal except for their ids`,
-    };
-  }
-  if (isFeeSign) {
-    return { kind: "fee-sign", explanation: "the balance is right if the fee's sign is reversed" };
-  }
-  if (isSmall) {
-    return {
-      kind: "rounding",
-      explanation:
-        "a discrepancy of one unit in the last place; the other balances of this ledger are exact",
-    };
-  }
-  return {
-    kind: "chain",
-    explanation:
-      `one of three: bills that add up to ${difference} are missing before this one; bills before it that add up ` +
-      `to ${opposite} do not belong there; the amount, the fee or the balance of this one is wrong by as much`,
-  };
+): string {
+  if (unread !== undefined)
+    return `not all time between the two bills was read: ${timeTextOf(unread.from)} to ${timeTextOf(unread.to)}`;
+  if (isUndone) return "this bill's balance is wrong; the next one is right again";
+  if (double !== undefined && !isSmall)
+    return `bills ${double.join(" and ")} are equal except for their ids`;
+  if (isFeeSign) return "the balance is right if the fee's sign is reversed";
+  if (isSmall)
+    return "a discrepancy of one unit in the last place; the other balances of this ledger are exact";
+  return (
+    `one of three: bills that add up to ${difference} are missing before this one; bills before it that add up ` +
+    `to ${opposite} do not belong there; the amount, the fee or the balance of this one is wrong by as much`
+  );
 }

@@ -4,17 +4,19 @@ import { textArray, timeText } from "../../core/postgres/values.ts";
 import { ledgerTimes, readExchangeTime } from "../../core/store/known-time.ts";
 import { compareBalances, comparedBalances } from "../../core/store/wallet-balances.ts";
 import { transfersOf } from "../../core/views/views.ts";
-import type { BreakKind, FoundBreak } from "./breaks.ts";
+import type { BreakKind } from "./break-kinds.ts";
+import type { FoundBreak } from "./breaks.ts";
 
 // The exchange rounds converted amounts to eight decimal places.
 const lastPlace = sql.raw("0.00000001");
 
-type Columns = Partial<Omit<FoundBreak, "kind">> & Pick<FoundBreak, "anchor" | "explanation">;
+type Columns = Partial<Omit<FoundBreak, "kind" | "explanation">> & Pick<FoundBreak, "anchor">;
 
-/** Runs a statement that finds breaks of one kind; columns that it leaves out are null. */
+/** Runs a statement that finds breaks of one kind, of which one sentence is true; columns that it leaves out are null. */
 async function findBreaks(
   tx: Transaction,
   kind: BreakKind,
+  explain: (row: Columns) => string,
   statement: SQL,
 ): Promise<readonly FoundBreak[]> {
   const { rows } = await tx.execute<Columns>(statement);
@@ -31,6 +33,7 @@ async function findBreaks(
     lastGoodProductType: null,
     ...row,
     kind,
+    explanation: explain(row),
   }));
 }
 
@@ -49,6 +52,8 @@ export function findTransferBreaks(
   return findBreaks(
     tx,
     "transfer",
+    ({ firstBadBill, firstBadProductType }) =>
+      `bill ${firstBadBill} of ${firstBadProductType} looks like its other leg, with another amount`,
     sql`
     with legs as (
       select account, product_type, coin, bill_id, c_time, amount
@@ -65,9 +70,8 @@ export function findTransferBreaks(
       received.amount::text as observed,
       (received.amount + sent.amount)::text as difference,
       received.bill_id as "firstBadBill",
-      sent.bill_id as "lastGoodBill",
-      'bill ' || received.bill_id || ' of ' || received.product_type
-        || ' looks like its other leg, with another amount' as explanation
+      received.product_type as "firstBadProductType",
+      sent.bill_id as "lastGoodBill"
     from legs as sent
     join legs as received
       on received.account = sent.account
@@ -83,9 +87,13 @@ export function findTransferBreaks(
   );
 }
 
-const snapshotBreaks = (account: string, columns: SQL, isBroken: SQL): SQL => sql`
+/** A record, and which of its figures, as a break's anchor. */
+const figureOf = (figure: SQL): SQL =>
+  sql`concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`first_seen_at`)}) || ' ' || ${figure}`;
+
+const snapshotBreaks = (account: string, figure: SQL, columns: SQL, isBroken: SQL): SQL => sql`
     select
-      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`first_seen_at`)}) as anchor,
+      ${figureOf(figure)} as anchor,
       ${timeText(sql`first_seen_at`)} as "happenedAt",
       ${columns}
     from ltv_snapshots
@@ -106,40 +114,43 @@ export async function findLoanToValueBreaks(
 ): Promise<readonly FoundBreak[]> {
   const assets = snapshotBreaks(
     account,
+    sql`'assets'`,
     sql`
       converted::text as expected,
       usdt_balance::text as observed,
-      (usdt_balance - converted)::text as difference,
-      'usdtBalance is not the sum of convertedUsdtAmount' as explanation`,
+      (usdt_balance - converted)::text as difference`,
     sql`abs(usdt_balance - converted) > coins * ${lastPlace}`,
   );
   const ratio = snapshotBreaks(
     account,
+    sql`'ratio'`,
     sql`
       round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2)::text as expected,
       ltv::text as observed,
-      (ltv - round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2))::text as difference,
-      'ltv is not unpaidUsdtAmount / usdtBalance, to half a unit of its last place' as explanation`,
+      (ltv - round(unpaid_usdt_amount / usdt_balance, scale(ltv) + 2))::text as difference`,
     sql`usdt_balance <> 0
       and abs(ltv - unpaid_usdt_amount / usdt_balance) > 0.5 * 10::numeric ^ -scale(ltv)`,
   );
   const haircut = sql`
     select
-      coin,
-      concat_ws('/', nullif(risk_unit_id, ''), ${timeText(sql`first_seen_at`)}) as anchor,
+      ${figureOf(sql`coin`)} as anchor,
       ${timeText(sql`first_seen_at`)} as "happenedAt",
       (price * amount)::text as expected,
       converted_usdt_amount::text as observed,
-      (converted_usdt_amount - price * amount)::text as difference,
-      'convertedUsdtAmount is not between 0 and price x amount' as explanation
+      (converted_usdt_amount - price * amount)::text as difference
     from ltv_collateral
     where account = ${account}
       and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
     order by risk_unit_id, first_seen_at, coin`;
+  const find = (explanation: string, statement: SQL) =>
+    findBreaks(tx, "ltv", () => explanation, statement);
   return [
-    ...(await findBreaks(tx, "ltv-assets", assets)),
-    ...(await findBreaks(tx, "ltv-ratio", ratio)),
-    ...(await findBreaks(tx, "ltv-haircut", haircut)),
+    ...(await find("usdtBalance is not the sum of convertedUsdtAmount", assets)),
+    ...(await find(
+      "ltv is not unpaidUsdtAmount / usdtBalance, to half a unit of its last place",
+      ratio,
+    )),
+    ...(await find("a coin's convertedUsdtAmount is not between 0 and price x amount", haircut)),
   ];
 }
 
@@ -153,7 +164,8 @@ export const findRestatements = (
 ): Promise<readonly FoundBreak[]> =>
   findBreaks(
     tx,
-    "restatement",
+    "restated",
+    () => "bill_revisions has what they said before",
     sql`
     select
       revised.product_type as ledger,
@@ -161,14 +173,13 @@ export const findRestatements = (
       ${timeText(sql`min(replaced_at)`)} as "happenedAt",
       '0' as expected,
       count(*)::text as observed,
-      count(*)::text as difference,
-      count(*) || ' restated, see bill_revisions' as explanation
+      count(*)::text as difference
     from bill_revisions as revised
     left join (
       select account, ledger, max(last_seen_at) as seen_at
       from ledger_breaks
       where account = ${account}
-        and kind = 'restatement'
+        and kind = 'restated'
         and accepted_at is not null
       group by account, ledger
     ) as signed
@@ -192,7 +203,10 @@ export async function findBalanceBreaks(
   await compareBalances(tx, account, reconciled);
   return findBreaks(
     tx,
-    "balance-now",
+    "balance",
+    ({ observed, expected }) =>
+      `the exchange says that the wallet holds ${observed}, and the newest bill ${expected}: either its newest bills ` +
+      "are missing, or a type of bill moves it in another way than is known",
     sql`
     select
       wallet as ledger,
@@ -201,10 +215,7 @@ export async function findBalanceBreaks(
       ${timeText(sql`last_seen_at`)} as "happenedAt",
       expected::text as expected,
       balance::text as observed,
-      (balance - expected)::text as difference,
-      'the exchange says that the wallet holds ' || balance::text || ', and the newest bill '
-        || expected::text || ': either its newest bills are missing, or a type of bill moves it '
-        || 'in another way than is known' as explanation
+      (balance - expected)::text as difference
     from ${comparedBalances([account])}
     where differs
       and not may_differ
@@ -221,19 +232,16 @@ export async function findLostTime(
   return findBreaks(
     tx,
     "lost",
+    () => "it was not read before the exchange deleted its bills, or the account changed its mode",
     sql`
     select
       ledger,
       ${timeText(sql`lower(span)`)} as anchor,
       ${timeText(sql`lower(span)`)} as "happenedAt",
-      (extract(epoch from upper(span) - lower(span)) * 1000)::bigint::text as difference,
-      case when state = 'ended' then 'the account serves no bills of this kind any more: '
-        else 'the exchange keeps bills for 90 days: ' end
-        || ${timeText(sql`lower(span)`)} || ' to ' || ${timeText(sql`upper(span)`)} || ' was not read' as explanation
+      (extract(epoch from upper(span) - lower(span)) * 1000)::bigint::text as difference
     from (
       select
         ledger,
-        state,
         unnest(lost + case when state = 'ended' then unread else '{}'::tstzmultirange end) as span
       from ${ledgerTimes({ accounts: [account], now })}
     ) as spans

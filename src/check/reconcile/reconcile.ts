@@ -281,7 +281,9 @@ async function findUnsettled(
   breaks: readonly Break[],
 ): Promise<readonly UnsettledBalance[]> {
   const told = new Set(
-    breaks.flatMap(({ kind, ledger, coin }) => (kind === "balance-now" ? `${ledger} ${coin}` : [])),
+    breaks.flatMap(({ kind, ledger, coin, firstBadBill }) =>
+      kind === "balance" && firstBadBill === null ? `${ledger} ${coin}` : [],
+    ),
   );
   const found = await unsettledDifferences(tx, account, reconciledTimes(coverage));
   return found
@@ -303,13 +305,17 @@ async function record(context: Context, checked: Checked): Promise<number> {
     ...(await findLostTime(tx, account)),
   ];
   const sinceOf = new Map(starts?.map(({ since, ...chain }) => [chainKey(chain), since]));
-  const resolved = await recordBreaks(tx, account, breaks, ({ kind, ledger, coin, happenedAt }) => {
-    if (starts === undefined || coin === "" || kind.startsWith("ltv-")) return true;
-    if (kind === "transfer") return areLegsCompared;
-    if (kind === "balance-now") return true;
-    const since = sinceOf.get(chainKey({ wallet: walletOf(ledger as ProductType), coin }));
-    return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
-  });
+  const resolved = await recordBreaks(
+    tx,
+    account,
+    breaks,
+    ({ kind, ledger, coin, happenedAt, firstBadBill }) => {
+      if (starts === undefined || coin === "" || firstBadBill === null) return true;
+      if (kind === "transfer") return areLegsCompared;
+      const since = sinceOf.get(chainKey({ wallet: walletOf(ledger as ProductType), coin }));
+      return since !== undefined && happenedAt !== null && since < happenedAt.getTime();
+    },
+  );
   if (isFull) await writeRules(tx, account, rules.rules);
   await writeChains(tx, account, chains, {
     ...{ isFull, starts, records, coverage },

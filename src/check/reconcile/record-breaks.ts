@@ -5,7 +5,8 @@ import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../../core/postgres/schema/reconciliation-schema.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 import { withoutZeros } from "../../lib/decimal.ts";
-import type { BreakKind, BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
+import type { BreakKind } from "./break-kinds.ts";
+import type { BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
 
 const identityOf = ({ ledger, coin, kind, anchor }: FoundBreak | Row): string =>
   JSON.stringify([ledger, coin, kind, anchor]);
@@ -39,7 +40,7 @@ const foundOnce: readonly string[] = ["rows-gone" satisfies BreakKind];
 // Accepted lost time is found no more, and an accepted balance beside unread time becomes a break of another kind once it is read.
 const staysAccepted: readonly string[] = [
   ...foundOnce,
-  ...(["lost", "chain-unread"] satisfies BreakKind[]),
+  ...(["lost", "unread"] satisfies BreakKind[]),
 ];
 
 /**

@@ -29,7 +29,7 @@ with checks as (
   select account, ledger, 'balance-breaks', 1, (happened_at at time zone 'UTC')::date
   from ledger_breaks
   where state <> 'resolved'
-    and kind in $step_kinds
+    and $is_of_bill
   union all
   select account, wallet, 'rounded-days', 1, day
   from chain_day_balances

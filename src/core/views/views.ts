@@ -72,11 +72,10 @@ const viewOf = (schema: View["schema"], name: string, text: string): View => ({
 const moves = walletMoves("bills");
 const sums = walletSums("days");
 
-/** What the difference of a break counts, where it is no amount of the break's coin. A ratio has no unit. */
-export const differenceUnits: Readonly<Record<string, string | null>> = {
-  ...{ lost: "ms", "rows-gone": "bills", restatement: "bills" },
-  ...{ "ltv-assets": "USDT", "ltv-haircut": "USDT", "ltv-ratio": null },
-};
+/** What the difference of a break counts: its coin; null where figures of a record differ. */
+export const differenceUnit = sql.raw(
+  "case kind when 'lost' then 'ms' when 'restated' then 'bills' when 'rows-gone' then 'bills' else nullif(coin, '') end",
+);
 
 /** What the files of views leave open: each stands in one place of core/views. */
 const words: Words = {
@@ -96,13 +95,9 @@ const words: Words = {
   join_day_rules: joinRules("days"),
   ...movementPlaceholders,
   join_rules: joinRules("bills"),
-  difference_unit: sql.raw(
-    `case kind ${Object.entries(differenceUnits)
-      .map(([kind, unit]) => `when '${kind}' then ${unit === null ? "null" : `'${unit}'`}`)
-      .join(" ")} else coin end`,
-  ),
-  // The kinds of breaks whose difference is how far one balance is off the bills before it.
-  step_kinds: sql`('chain', 'balance', 'duplicate', 'fee-sign', 'chain-unread')`,
+  difference_unit: differenceUnit,
+  // Breaks whose difference is how far a bill's balance is off the bills before it.
+  is_of_bill: sql`kind in ('balance', 'unread') and first_bad_bill is not null`,
   sum_amount_in: sums.amountIn,
   sum_amount_out: sums.amountOut,
   sum_fee_in: sums.feeIn,

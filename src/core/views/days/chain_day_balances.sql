@@ -132,7 +132,7 @@ left join (
     sum(difference) as difference
   from ledger_breaks
   where state <> 'resolved'
-    and kind in $step_kinds
+    and $is_of_bill
   group by account, ledger, coin, (happened_at at time zone 'UTC')::date
 ) as broken
   on broken.account = based.account

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { discrepancyText } from "../../../check/health/discrepancy.ts";
+import { discrepancyText } from "../../../check/reconcile/break-kinds.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../../core/postgres/values.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
@@ -141,7 +141,7 @@ function checkText(
 ): Html {
   if (difference === null) return none;
   if (!isZero(difference)) {
-    return html`<span class="${isReconciled ? "bad" : "warn"}">${discrepancyText({ kind: "chain", coin, difference }) ?? ""}${isReconciled ? "" : ", not reconciled yet"}</span>`;
+    return html`<span class="${isReconciled ? "bad" : "warn"}">${discrepancyText({ kind: "balance", difference, unit: coin }) ?? ""}${isReconciled ? "" : ", not reconciled yet"}</span>`;
   }
   return isZero(rounding)
     ? html`<span class="good">adds up</span>`
