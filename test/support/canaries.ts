@@ -10,7 +10,7 @@ export function canariesOf(secret: string): readonly string[] {
   return [...new Set([...whole, ...halves])];
 }
 
-export function spellingsOf(secret: string): readonly string[] {
+function spellingsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret);
   const json = JSON.stringify(secret).slice(1, -1);
   return [
