@@ -15,8 +15,6 @@ import { makeDays } from "./differing-days.ts";
 
 /** How many bills a ledger has by the count that is kept, and by counting its rows, which are right. */
 export type BillCount = Ledger & { readonly keptCount: number; readonly rowCount: number };
-/** The same of a ledger in a file, whose product type this version may not know. */
-export type CountInFile = Omit<BillCount, "productType"> & { readonly productType: string };
 
 /** The ledgers that say that they have more bills than there are, as of one moment. */
 export async function readShortLedgers(db: Queryable): Promise<readonly BillCount[]> {
@@ -48,7 +46,7 @@ const countOf = ({
 });
 
 /** "2 of 5 bills of main USDT-FUTURES and 1 more ledger" */
-export function shortText([first, ...others]: readonly CountInFile[]): string | undefined {
+export function shortText([first, ...others]: readonly BillCount[]): string | undefined {
   if (first === undefined) return undefined;
   const { account, productType, rowCount, keptCount } = first;
   const more = others.length === 0 ? "" : `, and fewer of ${others.length} more`;

@@ -3,7 +3,6 @@ import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { createGunzip } from "node:zlib";
 import { z } from "zod";
-import type { CountInFile } from "../../core/store/bill-counts.ts";
 import { errorCode, messageOf, ReportableError, UsageError } from "../../lib/errors.ts";
 
 /*
@@ -76,8 +75,6 @@ export const columnList = (columns: readonly string[]): string => columns.map(qu
 export type BackupReading = {
   readonly header: BackupHeader;
   readonly sha256: string;
-  /** The ledgers that say that they have more bills than the file has. */
-  readonly short: readonly CountInFile[];
 };
 
 type Take = {
@@ -115,10 +112,9 @@ export async function readBackup(path: string, taker: Take): Promise<BackupReadi
 async function read(lines: Lines, path: string, { begin, take }: Take): Promise<BackupReading> {
   const header = headerOf(path, await lines.next());
   await begin?.(header);
-  const counts = new Counts();
   for (const table of header.tables) {
     const before = lines.rowsRead;
-    await take(table, counts.of(table, lines.rows()));
+    await take(table, lines.rows());
     const rows = lines.rowsRead - before;
     const end = parsed(path, TableEnd, await lines.next());
     if (end.table !== table.name || end.rows !== rows || table.rows !== rows)
@@ -130,48 +126,7 @@ async function read(lines: Lines, path: string, { begin, take }: Take): Promise<
     throw damaged(path, "its content does not match its digest");
   }
   if (!(await lines.isOver())) throw damaged(path, "there is more after its last line");
-  return { header, sha256, short: counts.short() };
-}
-
-/** Counts the bills of each ledger, and reads what the ledgers say that they have. */
-class Counts {
-  readonly #ledgers = new Map<string, CountInFile>();
-
-  /** The rows, counted as they are read. */
-  async *of(table: BackupTable, rows: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-    for await (const lines of rows) {
-      if (table.name === "bills") this.#count(table, lines, () => ({ rowCount: 1, keptCount: 0 }));
-      if (table.name === "ledgers") {
-        const at = table.columns.indexOf("bills");
-        this.#count(table, lines, (cells) => ({ rowCount: 0, keptCount: Number(cells[at]) }));
-      }
-      yield lines;
-    }
-  }
-
-  short(): readonly CountInFile[] {
-    return [...this.#ledgers.values()].filter(({ rowCount, keptCount }) => rowCount < keptCount);
-  }
-
-  #count(
-    { columns }: BackupTable,
-    lines: Buffer,
-    ofRow: (cells: readonly string[]) => Pick<CountInFile, "rowCount" | "keptCount">,
-  ): void {
-    const [accountAt, typeAt] = [columns.indexOf("account"), columns.indexOf("product_type")];
-    for (const line of lines.toString("latin1").split("\n").slice(0, -1)) {
-      const cells = line.split("\t");
-      const [account = "", productType = ""] = [cells[accountAt], cells[typeAt]];
-      const key = `${account}\t${productType}`;
-      const before = this.#ledgers.get(key) ?? { rowCount: 0, keptCount: 0 };
-      const { rowCount, keptCount } = ofRow(cells);
-      this.#ledgers.set(key, {
-        ...{ account, productType },
-        rowCount: before.rowCount + rowCount,
-        keptCount: before.keptCount + keptCount,
-      });
-    }
-  }
+  return { header, sha256 };
 }
 
 function headerOf(path: string, line: string): BackupHeader {

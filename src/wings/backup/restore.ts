@@ -2,15 +2,9 @@ import { pipeline } from "node:stream/promises";
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import {
-  inTransaction,
-  openDatabase,
-  type Queryable,
-  type Transaction,
-} from "../../core/postgres/connect.ts";
+import { inTransaction, openDatabase, type Transaction } from "../../core/postgres/connect.ts";
 import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
-import { recount } from "../../core/store/bill-counts.ts";
 import {
   appliedMigrations,
   lockMigrations,
@@ -79,23 +73,8 @@ export async function restore(
     );
   });
   const { migrations: migrated } = await migrate(databaseUrl);
-  await withDatabaseErrors(async () => {
-    await using database = openDatabase(databaseUrl);
-    await nameRestored(database.db);
-    // Keeps what the backup lacks as breaks, so that nothing calls the ledger complete.
-    for (const account of new Set(reading.short.map((ledger) => ledger.account)))
-      await recount(database.db, account);
-  });
   return { ...reading, migrated };
 }
-
-/** Adds the accounts that have ledgers and no lease: a backup has no leases. */
-const nameRestored = (db: Queryable) =>
-  db.execute(sql`
-    insert into leases (account, holder, epoch, expires_at)
-    select distinct account, '', 0, to_timestamp(0)
-    from ledgers
-    on conflict (account) do nothing`);
 
 /** Numbers new breaks after the backup's. */
 const continueNumbers = (tx: Transaction) =>
