@@ -1,5 +1,5 @@
 // A workbook is read by another library as it was written: ids and long numbers to the last digit, dates, a
-// sheet a wallet, full sheets; CSV for a spreadsheet has nothing that it rounds (hucre).
+// sheet a wallet, full sheets (hucre).
 
 import { strFromU8, unzipSync } from "fflate";
 import { readXlsx } from "hucre/xlsx";

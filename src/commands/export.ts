@@ -235,7 +235,7 @@ async function writeBills(
   const renamed = await readRenamed(tx, selection.accounts);
   const formatOptions = {
     firstNames: new Map(renamed.map(({ account, firstName }) => [account, firstName])),
-    ...{ zone: options.zone, openings, isForSpreadsheet: options.spreadsheet },
+    ...{ zone: options.zone, openings },
     ...(before === undefined || from === undefined ? {} : { startDay: dayIn(options.zone)(from) }),
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
     walletEnds: formatOf(format).isJournal ? await readWalletEnds(tx, selection) : [],
@@ -261,7 +261,6 @@ export type ExportFlags = LedgerFlags &
     readonly changedSince?: string;
     /** True if the option was typed without a time. */
     readonly continue?: string | true;
-    readonly spreadsheet?: boolean;
     readonly output?: string;
     readonly force?: boolean;
   };
@@ -270,7 +269,7 @@ type ExportOptions = ReturnType<typeof exportOptions>;
 
 /** @throws UsageError for words that are wrong, or do not go together. */
 export function exportOptions(words: ExportFlags) {
-  const { format, output, force = false, spreadsheet = false } = words;
+  const { format, output, force = false } = words;
   const zone = zoneOf(words.timeZone ?? "UTC");
   const { from, to } = periodOf(words, zone);
   const changedSince = typedTime("--changed-since", words.changedSince, zone);
@@ -279,11 +278,9 @@ export function exportOptions(words: ExportFlags) {
       `--changed-since and --format ${format} do not go together: a journal needs every bill of its time`,
     );
   const continues = continuesOf(words, from, zone);
-  if (spreadsheet && format !== "csv")
-    throw new UsageError(`--spreadsheet is for csv only: ${format} needs none`);
   return {
     ...selectionOf(words),
-    ...{ format, output, force, spreadsheet },
+    ...{ format, output, force },
     ...{ zone, from, to, changedSince, continues },
   };
 }
@@ -331,7 +328,6 @@ export const define: Define = (command, { io, config, runs }) => {
     .addOption(formatOption("required: the format of the file", formatNames).makeOptionMandatory())
     .option("--continue [time]", "continue a journal that was first exported from this time")
     .option("--changed-since <time>", "only bills that were stored or restated since then")
-    .option("--spreadsheet", "CSV for Excel and LibreOffice: ids are text, amounts numbers")
     .option("--output <file>", "a new file instead of standard output")
     .option("--force", "replace the file if it exists")
     .addHelpText("after", help)

@@ -1,6 +1,6 @@
 import { isoTime } from "../../lib/time.ts";
 import { columns } from "./columns.ts";
-import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
+import type { BillPages, Chunks, ExportedBill } from "./exported-bill.ts";
 
 type Cell = string | null;
 
@@ -15,33 +15,25 @@ export const harmless = (text: string): string => (formula.test(text) ? `'${text
 export const unrounded = (text: string): string =>
   /^\d{16,}$/.test(text) ? `'${text}` : harmless(text);
 
-const rowWriter = (textFor: (text: string) => string) => {
-  const writers = columns.map(({ kind, read }): ((bill: ExportedBill) => Cell) => {
-    if (kind === "time") return (bill) => isoTime(read(bill));
-    if (kind === "money") return read;
-    return (bill) => {
-      const text = read(bill);
-      return text && textFor(text);
-    };
-  });
-  return (bill: ExportedBill): readonly Cell[] => writers.map((write) => write(bill));
-};
+const cells = columns.map(({ kind, read }): ((bill: ExportedBill) => Cell) => {
+  if (kind === "time") return (bill) => isoTime(read(bill));
+  if (kind === "money") return read;
+  return (bill) => {
+    const text = read(bill);
+    return text && harmless(text);
+  };
+});
 
-export const csvRow = rowWriter(harmless);
-const spreadsheetRow = rowWriter(unrounded);
+export const csvRow = (bill: ExportedBill): readonly Cell[] => cells.map((read) => read(bill));
 
 /**
  * RFC 4180 in UTF-8, with a header: the columns of `bills` and the category. Decimals are exactly as
  * Postgres prints them, times are ISO 8601 in UTC with milliseconds, and NULL is an empty field. Texts
  * are {@link harmless} to a spreadsheet.
  */
-export async function* toCsv(
-  pages: BillPages,
-  { isForSpreadsheet = false }: FormatOptions = {},
-): Chunks {
-  const rowOf = isForSpreadsheet ? spreadsheetRow : csvRow;
-  yield (isForSpreadsheet ? "\uFEFF" : "") + csvLines([columns.map(({ name }) => name)]);
-  for await (const bills of pages) yield csvLines(bills.map(rowOf));
+export async function* toCsv(pages: BillPages): Chunks {
+  yield csvLines([columns.map(({ name }) => name)]);
+  for await (const bills of pages) yield csvLines(bills.map(csvRow));
 }
 
 /** Lines of RFC 4180: a field is quoted where it holds a quote, a comma or a line break. */

@@ -66,8 +66,6 @@ export type FormatOptions = {
   readonly startDay?: string;
   /** Of accounts that were renamed: the name under which their bills were first stored. */
   readonly firstNames?: ReadonlyMap<string, string>;
-  /** CSV with a byte order mark, in which a spreadsheet rounds no id. */
-  readonly isForSpreadsheet?: boolean;
 };
 
 export type Format = (pages: BillPages, options?: FormatOptions) => Chunks;
