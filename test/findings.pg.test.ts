@@ -9,7 +9,12 @@ import { type Config, readConfig } from "../src/accounts/config.ts";
 import { everyLedger } from "../src/accounts/roster.ts";
 import { periodIn } from "../src/books/export/time-zone.ts";
 import { readCloseReport } from "../src/books/report/read-close.ts";
-import { countFindings, readAccepted, readFindings } from "../src/check/health/findings.ts";
+import {
+  countFindings,
+  readAccepted,
+  readFindings,
+  usualLimits,
+} from "../src/check/health/findings.ts";
 import {
   alarms,
   type Finding,
@@ -21,7 +26,6 @@ import {
   sentenceOf,
   severityOf,
 } from "../src/check/health/kinds.ts";
-import { usualLimits } from "../src/check/health/select.ts";
 import { verdictOf } from "../src/check/health/verdict.ts";
 import { exportOptions, planExport } from "../src/commands/export.ts";
 import { status } from "../src/commands/status.ts";

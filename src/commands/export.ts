@@ -14,10 +14,9 @@ import { type FormatName, formatNames, formatOf } from "../books/export/formats.
 import { type BillSelection, readBills, readWalletEnds } from "../books/export/read-bills.ts";
 import { readReportedWallets } from "../books/export/reported-wallets.ts";
 import { dayIn } from "../books/export/time-zone.ts";
-import { readFindings } from "../check/health/findings.ts";
+import { readFindings, usualLimits } from "../check/health/findings.ts";
 import { isOfBills } from "../check/health/kinds.ts";
 import { readLedgerTimes } from "../check/health/ledger-status.ts";
-import { usualLimits } from "../check/health/select.ts";
 import { headLines } from "../check/health/verdict.ts";
 import { isUnified, walletOf } from "../core/contract/product-types.ts";
 import { inSnapshot, type Transaction } from "../core/postgres/connect.ts";

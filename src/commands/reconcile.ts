@@ -7,9 +7,8 @@ import {
   type Selection,
   selectionOf,
 } from "../accounts/roster.ts";
-import { readFindings } from "../check/health/findings.ts";
+import { readFindings, usualLimits } from "../check/health/findings.ts";
 import type { Kind } from "../check/health/kinds.ts";
-import { usualLimits } from "../check/health/select.ts";
 import { verdictOf } from "../check/health/verdict.ts";
 import { isFault } from "../check/reconcile/break-kinds.ts";
 import { type BrokenSpan, countAccepted } from "../check/reconcile/breaks.ts";

@@ -1,4 +1,4 @@
-import { usualLimits } from "../../src/check/health/select.ts";
+import { usualLimits } from "../../src/check/health/findings.ts";
 import type { Log } from "../../src/commands/log.ts";
 import { accountBills } from "../../src/core/contract/account-bills.ts";
 import type { Query } from "../../src/core/contract/operation.ts";

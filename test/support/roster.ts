@@ -1,6 +1,6 @@
 import type { Account } from "../../src/accounts/account.ts";
 import { type ReadRoster, rosterReader } from "../../src/accounts/roster.ts";
-import { usualLimits } from "../../src/check/health/select.ts";
+import { usualLimits } from "../../src/check/health/findings.ts";
 
 /** Reads the roster of a configuration that names these accounts. */
 export const rosterOfAccounts = (accounts: readonly Account[]): ReadRoster =>

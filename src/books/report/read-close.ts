@@ -1,9 +1,9 @@
 import { type SQL, sql } from "drizzle-orm";
 import { isSelected, type RosterLedger, type Selection } from "../../accounts/roster.ts";
 import { readComparedBalances } from "../../check/health/balances.ts";
+import type { Limits } from "../../check/health/findings.ts";
 import { readAccepted, readFindings } from "../../check/health/findings.ts";
 import { type Finding, isOfBills } from "../../check/health/kinds.ts";
-import type { Limits } from "../../check/health/select.ts";
 import { acceptedParts, headLines } from "../../check/health/verdict.ts";
 import { type Break, readBreaks } from "../../check/reconcile/breaks.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";

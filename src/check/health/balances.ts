@@ -1,10 +1,9 @@
-import { type SQL, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import { msOf, timeFrom } from "../../core/postgres/values.ts";
 import { comparedBalances } from "../../core/store/wallet-balances.ts";
 import { type EpochMs, epochMs } from "../../lib/time.ts";
 import { formatMinute } from "../../output/text.ts";
-import { type FindingScope, select } from "./select.ts";
 
 /** A wallet's balance by the exchange, compared with that of its bills. Decimals are text. */
 export type ComparedBalance = {
@@ -54,21 +53,3 @@ export const balanceText = ({ coin, balance, expected, differs, asOf }: Compared
   differs
     ? `the exchange says ${balance} ${coin} at ${formatMinute(asOf)}, and the bills ${expected}`
     : `the exchange confirms the bills: ${balance} ${coin} at ${formatMinute(asOf)}`;
-
-/** The balances that differ from their bills' where both may be right: see kinds.ts. */
-export const balanceFinding = ({ accounts }: FindingScope): SQL =>
-  select(
-    "balance-differs",
-    {
-      ledger: sql`ledger`,
-      coin: sql`coin`,
-      since: sql`last_seen_at`,
-      difference: sql`balance - expected`,
-    },
-    sql`(
-      select account, wallet as ledger, coin, last_seen_at, balance, expected
-      from ${comparedBalances(accounts)}
-      where differs
-        and may_differ
-    ) as found`,
-  );

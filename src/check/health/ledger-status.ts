@@ -8,6 +8,7 @@ import {
   isOneOf,
   msOf,
   timeFrom,
+  timeOf,
 } from "../../core/postgres/values.ts";
 import { readAccountStates, retiredSince } from "../../core/store/accounts/account-states.ts";
 import {
@@ -24,7 +25,6 @@ import type { Ledger } from "../../core/words/ledger.ts";
 import { horizonAt, startSlackMs } from "../../core/words/plan.ts";
 import { type EpochMs, retentionMs } from "../../lib/time.ts";
 import { type LoggedRun, readLastSync } from "./runs.ts";
-import { timeOf } from "./select.ts";
 
 /** A ledger's time, sorted by how well it is known. No two of the lists overlap. */
 type LedgerTimes = {

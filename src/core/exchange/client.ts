@@ -23,8 +23,6 @@ export type Credentials = {
 
 export type ClientDeps = {
   readonly baseUrl: URL;
-  /** The address of the proxy through which it is asked. */
-  readonly proxy?: Secret | undefined;
   /** Needed for signed operations. */
   readonly credentials?: Credentials;
   /** Whether the credentials are a demo trading key's. Default false. */
@@ -93,7 +91,7 @@ export function createClient(deps: ClientDeps): Client {
       sentAt = clock.now();
     };
     const headers = headersOf(deps, operation, query);
-    const answer = await deps.transport({ url, headers, onSent, proxy: deps.proxy });
+    const answer = await deps.transport({ url, headers, onSent });
     const answeredAt = clock.now();
     const body = envelopeOf(answer);
     const secrets = secretsOf(deps.credentials, headers);

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../../lib/clock.ts";
+import type { Secret } from "../../lib/secret.ts";
 import { type EpochMs, secondMs } from "../../lib/time.ts";
 import type { Operation } from "../contract/operation.ts";
 import { type AddressLimits, createAddressLimits } from "./address-limits.ts";
@@ -51,7 +52,7 @@ export type AccountExchange = {
  * Builds a client for an account, with its own clock and its own limits below those of the address.
  */
 export function exchangeOf(
-  config: Pick<ClientDeps, "baseUrl" | "proxy">,
+  { baseUrl, proxy }: Pick<ClientDeps, "baseUrl"> & { readonly proxy?: Secret | undefined },
   account: Partial<Pick<ClientDeps, "credentials" | "demo">>,
   access: ExchangeAccess,
 ): AccountExchange {
@@ -68,12 +69,10 @@ export function exchangeOf(
     limiters.set(operation.name, newLimiter);
     return newLimiter;
   };
-  const { baseUrl, proxy } = config;
   const { credentials, demo = false } = account;
   const client = createClient({
     baseUrl,
-    proxy,
-    transport,
+    transport: (request) => transport({ ...request, proxy }),
     clock,
     random,
     exchangeClock,

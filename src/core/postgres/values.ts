@@ -46,6 +46,12 @@ export function onlyRow<Row>(rows: readonly Row[], what: string): Row {
 export const timeText = (time: SQL): SQL =>
   sql`to_char(${time} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
+/** A time of this program in a statement. */
+export const timeOf = (ms: number): SQL =>
+  Number.isFinite(ms)
+    ? sql`${isoTime(epochMs(ms))}::timestamptz`
+    : sql`${ms > 0 ? "infinity" : "-infinity"}::timestamptz`;
+
 /** A time in milliseconds since the Unix epoch, as text: {@link timeFrom} reads it. */
 export const msOf = (time: SQL): SQL => sql`(extract(epoch from ${time}) * 1000)::bigint::text`;
 

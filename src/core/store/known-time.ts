@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
+import { type EpochMs, epochMs } from "../../lib/time.ts";
 import type { Queryable } from "../postgres/connect.ts";
 import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import {
@@ -10,6 +10,7 @@ import {
   msOf,
   textArray,
   timeFrom,
+  timeOf,
 } from "../postgres/values.ts";
 import { accountFlags } from "../views/ledgers.ts";
 import type { KnownTime, Ledger } from "../words/ledger.ts";
@@ -124,7 +125,6 @@ export function ledgerTimes({
   /** The exchange's time. */
   readonly now: EpochMs;
 }): SQL {
-  const timeOf = (time: EpochMs) => sql`${isoTime(time)}::timestamptz`;
   const isOne = isOneOf(accounts);
   // The exchange's history began there when it served the ledger last.
   const horizon = sql`least(${timeOf(horizonAt(now))}, ended_at - ${now - horizonAt(now)} * interval '1 ms')`;

@@ -3,7 +3,7 @@ import { type EpochMs, isoTime, secondMs } from "../../lib/time.ts";
 import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
 import type { WalletBalance } from "../contract/wallet-balances.ts";
 import type { Transaction } from "../postgres/connect.ts";
-import { isOneOf, textArray, timeText } from "../postgres/values.ts";
+import { isOneOf, textArray, timeOf, timeText } from "../postgres/values.ts";
 import { chainOrder, joinOrder } from "../views/chain-order.ts";
 
 /** What a wallet held of each coin at the exchange's time `readAt`. */
@@ -158,9 +158,6 @@ export async function unsettledDifferences(
   }
   return found;
 }
-
-const timeOf = (ms: number): SQL =>
-  Number.isFinite(ms) ? sql`${isoTime(ms as EpochMs)}::timestamptz` : sql`'infinity'::timestamptz`;
 
 type Told = {
   readonly wallet: string;
