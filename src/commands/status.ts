@@ -171,7 +171,7 @@ async function readWhole(
 type Parts = Result["parts"];
 
 const findingColumns = (now: EpochMs): Columns<Finding> => ({
-  ...fields<Finding>("value", ["kind", "account", "ledger", "coin", "detail"]),
+  ...fields<Finding>("value", ["kind", "account", "ledger", "coin", "detail", "difference"]),
   severity: { kind: "value", of: severityOf },
   ...fields<Finding>("time", ["since", "until"], ""),
   ...fields<Finding>("value", ["count", "unreadMs", "breakIds"]),
