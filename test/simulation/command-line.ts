@@ -1,16 +1,16 @@
-import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { messageOf, UsageError } from "../../src/lib/errors.ts";
-import type { History } from "./history.ts";
 import { type Mutant, mutants } from "./mutants.ts";
-import type { Origin } from "./worker.ts";
 
 /** The options of the simulation. */
-type Wanted =
-  | { readonly kind: "help"; readonly text: string }
-  | { readonly kind: "histories"; readonly seeds: readonly number[]; readonly workers: number }
-  | { readonly kind: "one"; readonly origin: Origin; readonly isTraced: boolean }
-  | Hunt;
+type Wanted = { readonly kind: "help"; readonly text: string } | Histories | Hunt;
+
+export type Histories = {
+  readonly kind: "histories";
+  readonly seeds: readonly number[];
+  readonly workers: number;
+  readonly isTraced: boolean;
+};
 
 export type Hunt = {
   readonly kind: "mutants";
@@ -25,15 +25,13 @@ const help = `npm run simulate -- [options]
   --from SEED      the first of their seeds (0)
   --workers COUNT  processes that play side by side (2)
   --seed SEED      play this one alone, and print its digest
-  --history FILE   play the history in this file alone, likewise
-  --trace          of one history: print what happened, and what is stored
+  --trace          print the history, what happened, and what is stored
   --mutants        play with programs that are broken on purpose, until each is caught
   --only WORD      of these, those with this word in their name
 
 Plays seeded histories: months of an exchange's time, in which syncs run again and again while
 the exchange, the database and the process fail in every way that is known. After each run the
-tables are held against the ledger that the exchange has, and the promises are checked. What
-breaks one is shrunk, and the smaller history is written to a file with its trace.
+tables are held against the ledger that the exchange has, and the promises are checked.
 
 Real: the whole sync (client, limiter, retries, planning, walks, lease, store), the SQL, and a
 Postgres, on TEST_DATABASE_URL, else in Docker, else embedded.
@@ -49,7 +47,6 @@ const options = {
   from: { type: "string", default: "0" },
   workers: { type: "string", default: "2" },
   seed: { type: "string" },
-  history: { type: "string" },
   trace: { type: "boolean", default: false },
   mutants: { type: "boolean", default: false },
   only: { type: "string", default: "" },
@@ -65,9 +62,12 @@ const workersMax = 16;
 export function wantedBy(args: readonly string[]): Wanted {
   const { values } = parsed(args);
   if (values.help) return { kind: "help", text: help };
-  const origin = originOf(values);
-  if (origin !== undefined) return { kind: "one", origin, isTraced: values.trace };
-  if (values.trace) throw new UsageError("--trace needs --seed or --history");
+  const isTraced = values.trace;
+  if (values.seed !== undefined)
+    return {
+      ...{ kind: "histories", workers: 1, isTraced },
+      seeds: [integer("seed", values.seed, 0, seedMax)],
+    };
   const { seeds: count = values.mutants ? "400" : "1000" } = values;
   const from = integer("from", values.from, 0, seedMax);
   const seeds = Array.from(
@@ -75,7 +75,7 @@ export function wantedBy(args: readonly string[]): Wanted {
     (_, index) => from + index,
   );
   const workers = integer("workers", values.workers, 1, workersMax);
-  if (!values.mutants) return { kind: "histories", seeds, workers };
+  if (!values.mutants) return { kind: "histories", seeds, workers, isTraced };
   const chosen = mutants.filter(({ name }) => name.includes(values.only));
   if (chosen.length === 0)
     throw new UsageError(`--only ${values.only} is in no mutant's name: see mutants.ts`);
@@ -87,16 +87,6 @@ function parsed(args: readonly string[]) {
     return parseArgs({ args: [...args], options });
   } catch (error) {
     throw new UsageError(`${messageOf(error).split("\n")[0]} (--help shows what there is)`);
-  }
-}
-
-function originOf({ seed, history }: ReturnType<typeof parsed>["values"]): Origin | undefined {
-  if (seed !== undefined) return { seed: integer("seed", seed, 0, seedMax) };
-  if (history === undefined) return undefined;
-  try {
-    return { history: JSON.parse(readFileSync(history, "utf8")) as History };
-  } catch (error) {
-    throw new UsageError(`${history} cannot be read: ${messageOf(error)}`);
   }
 }
 

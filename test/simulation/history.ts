@@ -3,10 +3,7 @@ import type { ScheduledFault } from "../exchange/kinds.ts";
 import type { BrokenRow } from "../exchange/ledger.ts";
 import type { Quirks } from "../exchange/quirks.ts";
 
-/**
- * Everything that is decided about a history before it is played. It is plain data, so that it can
- * be printed, shrunk and played again. All times are in ms.
- */
+/** Everything that is decided about a history before it is played. All times are in ms. */
 export type History = {
   readonly seed: number;
   readonly exchange: {

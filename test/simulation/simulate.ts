@@ -3,15 +3,11 @@
 import { StoppedError, UsageError } from "../../src/lib/errors.ts";
 import { printableLine } from "../../src/lib/printable.ts";
 import { dayMs, secondMs } from "../../src/lib/time.ts";
-import { type Hunt, wantedBy } from "./command-line.ts";
+import { type Histories, type Hunt, wantedBy } from "./command-line.ts";
 import { openDatabases } from "./databases.ts";
 import type { HistoryResult } from "./play.ts";
-import { saveShrunk } from "./shrink.ts";
 import { type Broken, promises } from "./verdicts.ts";
-import type { Task } from "./worker.ts";
 import { startWorker, type Worker, workOff } from "./workers.ts";
-
-const shrunkMax = 3;
 
 async function main(): Promise<number> {
   const wanted = wantedBy(process.argv.slice(2));
@@ -22,43 +18,39 @@ async function main(): Promise<number> {
   const stopped = untilStopped();
   await using databases = await openDatabases();
   console.log(`on ${databases.server}`);
-  const workers = wanted.kind === "one" ? 1 : wanted.workers;
   const urls = await Promise.all(
-    Array.from({ length: workers }, (_, index) => databases.create(String(index))),
+    Array.from({ length: wanted.workers }, (_, index) => databases.create(String(index))),
   );
   if (wanted.kind === "mutants") return await hunt(urls, wanted, stopped);
   using scope = new DisposableStack();
   const pool = urls.map((url) => scope.use(startWorker(url)));
-  const tasks: readonly Task[] =
-    wanted.kind === "one"
-      ? [{ kind: "play", ...wanted.origin, isTraced: wanted.isTraced }]
-      : wanted.seeds.map((seed) => ({ kind: "play", seed }));
-  const failed = await playAll(pool, tasks, stopped);
-  for (const task of failed.slice(0, shrunkMax)) await shrinkOne(pool[0], task, stopped);
-  return failed.length === 0 ? 0 : 1;
+  return (await playAll(pool, wanted, stopped)) === 0 ? 0 : 1;
 }
 
 /**
  * Plays the histories and reports the totals, even if it is stopped.
- * @returns what broke a promise.
+ * @returns how many broke a promise.
  */
 async function playAll(
   pool: readonly Worker[],
-  tasks: readonly Task[],
+  { seeds, isTraced }: Histories,
   stopped: Promise<never>,
-): Promise<readonly Task[]> {
+): Promise<number> {
   const startedAt = performance.now();
   const results: HistoryResult[] = [];
-  const failed: Task[] = [];
-  const played = workOff(pool, tasks, ({ result, trace }, task) => {
+  let failed = 0;
+  const tasks = seeds.map((seed) => ({ seed, isTraced }));
+  const played = workOff(pool, tasks, ({ result, trace }) => {
     results.push(result);
     for (const line of trace) console.log(line);
     if (result.broken.length > 0) {
-      failed.push(task);
-      const how = "seed" in task ? `; npm run simulate -- --seed ${task.seed} plays it again` : "";
-      tellBroken(`the history of seed ${result.seed} breaks a promise${how}`, result.broken);
+      failed += 1;
+      console.log(
+        `seed ${result.seed} breaks a promise; npm run simulate -- --seed ${result.seed} plays it again`,
+      );
+      for (const { promise, what } of result.broken) console.log(`  ${promise}: ${what}`);
     }
-    const line = `${results.length} of ${tasks.length} histories, ${failed.length} broke a promise`;
+    const line = `${results.length} of ${tasks.length} histories, ${failed} broke a promise`;
     if (process.stdout.isTTY) process.stdout.write(`\r${line}`);
     else if (results.length % 100 === 0) console.log(line);
     return "go on";
@@ -71,25 +63,6 @@ async function playAll(
   }
   if (tasks.length === 1) console.log(`digest ${results[0]?.digest}`);
   return failed;
-}
-
-function tellBroken(title: string, broken: readonly Broken[]): void {
-  console.log(title);
-  for (const { promise, what } of broken) console.log(`  ${promise}: ${what}`);
-}
-
-async function shrinkOne(
-  worker: Worker | undefined,
-  task: Task,
-  stopped: Promise<never>,
-): Promise<void> {
-  const done = await Promise.race([stopped, worker?.work({ ...task, kind: "shrink" })]);
-  if (done?.kind !== "shrunk") return;
-  const { history, trace, result } = done;
-  const saved = saveShrunk(history, trace);
-  console.log(`\nseed ${history.seed} shrinks to ${JSON.stringify(history, undefined, 2)}`);
-  tellBroken(`npm run simulate -- --history ${saved.history} plays it again`, result.broken);
-  console.log(`digest ${result.digest}, trace ${saved.trace}`);
 }
 
 /** Whether the program crashed: this proves that its change is wrong, not that the histories notice its fault. */
@@ -109,7 +82,7 @@ async function hunt(
       using worker = startWorker(url, mutant.name);
       let played = 0;
       let caughtBy: Broken | undefined;
-      const tasks = seeds.map((seed) => ({ kind: "play", seed }) as const);
+      const tasks = seeds.map((seed) => ({ seed }));
       const hunted = workOff([worker], tasks, ({ result }) => {
         played += 1;
         caughtBy = result.broken.find(isCrash) ?? result.broken[0];

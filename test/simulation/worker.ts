@@ -3,28 +3,17 @@
 import { readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath } from "node:url";
-import type { History } from "./history.ts";
 import { mutants, mutated } from "./mutants.ts";
 import type { HistoryResult } from "./play.ts";
 
-/** The history of a seed, or one from a file. */
-export type Origin = { readonly seed: number } | { readonly history: History };
+/** A history by its seed, and whether its trace is wanted. */
+export type Task = { readonly seed: number; readonly isTraced?: boolean };
 
-export type Task = Origin & {
-  readonly kind: "play" | "shrink";
-  /** Whether the trace is wanted. A shrunk history always has one. */
-  readonly isTraced?: boolean;
-};
-
-type Played = {
+export type Done = {
   readonly result: HistoryResult;
-  /** Empty unless it is wanted. */
+  /** The history, and what happened. Empty unless it is wanted. */
   readonly trace: readonly string[];
 };
-
-export type Done =
-  | (Played & { readonly kind: "played" })
-  | (Played & { readonly kind: "shrunk"; readonly history: History });
 
 const [url = "", mutantName] = process.argv.slice(2);
 
@@ -45,26 +34,20 @@ if (mutantName !== undefined) {
 const { openPool } = await import("./databases.ts");
 const { play } = await import("./play.ts");
 const { drawHistory } = await import("./draw.ts");
-const { readable, shrink } = await import("./shrink.ts");
+const { timeText } = await import("./time-checks.ts");
 const pool = openPool(url);
 
-async function playTraced(history: History): Promise<Played> {
-  const trace: string[] = [];
-  const result = await play(history, pool, (line) => trace.push(readable(line)));
-  return { result, trace };
-}
+// Milliseconds since the epoch, from 2001 to 2033, that are not part of a longer number.
+const times = /(?<![\d.])1\d{12}(?:\.\d+)?(?!\d)/g;
 
-async function work(task: Task): Promise<Done> {
-  const history = "history" in task ? task.history : drawHistory(task.seed);
-  const played = task.isTraced
-    ? await playTraced(history)
-    : { result: await play(history, pool), trace: [] };
-  const promise = played.result.broken[0]?.promise;
-  if (task.kind === "play" || promise === undefined) return { kind: "played", ...played };
-  const breaks = async (candidate: History) =>
-    (await play(candidate, pool)).broken.some((broken) => broken.promise === promise);
-  const smallest = await shrink(history, breaks);
-  return { kind: "shrunk", history: smallest, ...(await playTraced(smallest)) };
+async function work({ seed, isTraced = false }: Task): Promise<Done> {
+  const history = drawHistory(seed);
+  if (!isTraced) return { result: await play(history, pool), trace: [] };
+  const trace = [JSON.stringify(history, undefined, 2)];
+  const result = await play(history, pool, (line) =>
+    trace.push(line.replaceAll(times, (time) => timeText(Number(time)))),
+  );
+  return { result, trace };
 }
 
 process.on("message", (task: Task) => {

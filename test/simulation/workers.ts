@@ -35,10 +35,10 @@ export function startWorker(databaseUrl: string, mutant?: string): Worker {
 }
 
 /** Gives each worker the next task when it has finished one, until told to stop. */
-export async function workOff<T extends Task>(
+export async function workOff(
   workers: readonly Worker[],
-  tasks: Iterable<T>,
-  onDone: (done: Done, task: T) => "go on" | "stop",
+  tasks: Iterable<Task>,
+  onDone: (done: Done, task: Task) => "go on" | "stop",
 ): Promise<void> {
   const next = tasks[Symbol.iterator]();
   let isStopped = false;
