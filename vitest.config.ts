@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
-import LongestFirst from "./test/support/longest-first.ts";
 
 export default defineConfig({
   test: {
@@ -12,7 +11,6 @@ export default defineConfig({
     isolate: false,
     // They wait for servers, timers and the rate limiter, too. Eight workers on two slow cores made what is timed fail.
     maxWorkers: 3 * availableParallelism(),
-    sequence: { sequencer: LongestFirst },
     // For what hangs, and not for what is slow: a test that takes 3 s takes a minute on a busy machine.
     testTimeout: 300_000,
     hookTimeout: 300_000,
