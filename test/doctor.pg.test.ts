@@ -11,12 +11,11 @@ import { accountBills } from "../src/core/contract/account-bills.ts";
 import { loanToValue } from "../src/core/contract/loan-to-value.ts";
 import type { ProductType } from "../src/core/contract/product-types.ts";
 import type { Database } from "../src/core/postgres/connect.ts";
-import { AccountKey } from "../src/core/store/account-key.ts";
 import { Leases } from "../src/core/store/lease.ts";
 import { ExchangeError } from "../src/lib/errors.ts";
 import { Secret } from "../src/lib/secret.ts";
-import { epochMs } from "../src/lib/time.ts";
 import { openSandbox, type SandboxOptions } from "./exchange/sandbox.ts";
+import { keyIsTaken } from "./support/account-key.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openTestDatabase } from "./support/database.ts";
@@ -257,12 +256,7 @@ const broken: readonly [
   [
     "a key that is stored under another name",
     {
-      before: (db, apiKey) =>
-        new AccountKey(db, { account: "z", key: new Secret(apiKey) }).take(
-          { info: new ExchangeError("refused-permission", "not told"), productTypes: [] },
-          epochMs(0),
-          async () => undefined,
-        ),
+      before: (db, apiKey) => keyIsTaken(db, { account: "z", key: new Secret(apiKey) }),
     },
     1,
     ["FAIL account a .*is stored as account z", "ok account b"],

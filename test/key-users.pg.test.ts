@@ -15,14 +15,13 @@ import { type KeyInfo, keyInfo } from "../src/core/contract/key-info.ts";
 import type { ProductType } from "../src/core/contract/product-types.ts";
 import { type Database, openDatabase } from "../src/core/postgres/connect.ts";
 import { msOf } from "../src/core/postgres/values.ts";
-import { AccountKey } from "../src/core/store/account-key.ts";
-import { ExchangeError } from "../src/lib/errors.ts";
 import { Secret } from "../src/lib/secret.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
 import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
 import type { SandboxAccount } from "../src/wings/sandbox/sandbox.ts";
 import type { ModeChange } from "./exchange/account-ledger.ts";
 import { openSandbox, type SandboxOptions } from "./exchange/sandbox.ts";
+import { keyIsTaken } from "./support/account-key.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import {
   type CliEnvironment,
@@ -148,21 +147,17 @@ test.concurrent.each([
   },
 );
 
-const untold = new ExchangeError("refused-permission", "not told");
 const infoOf = (userId: string): KeyInfo => ({
   ...{ userId, mayOnlyRead: true, rights: [], readsTax: true, ips: [] },
 });
 
 /** As a run of account main with a key of this name. */
-async function take(
-  db: Database,
-  name: string,
-  info: KeyInfo | ExchangeError = untold,
-  isTrusted = false,
-): Promise<void> {
-  const key = new AccountKey(db, { account: "main", key: new Secret(name) }, { isTrusted });
-  await key.take({ info, productTypes: [productType] }, epochMs(reach), async () => undefined);
-}
+const take = (db: Database, name: string, info?: KeyInfo, isTrusted = false): Promise<void> =>
+  keyIsTaken(
+    db,
+    { account: "main", key: new Secret(name), isTrusted },
+    { ...(info && { info }), productTypes: [productType], horizon: epochMs(reach) },
+  );
 
 const now = Date.now();
 const [old, reach, yesterday] = [200, 90, 1].map((days) => now - days * dayMs) as [
@@ -181,7 +176,7 @@ test.concurrent.each([
   async (_, users, bills, [from, to]) => {
     await using at = await house();
     for (const [index, userId] of users.entries()) {
-      await take(at.db, `key ${index}`, userId === undefined ? untold : infoOf(userId), true);
+      await take(at.db, `key ${index}`, userId && infoOf(userId), true);
       if (index > 0) continue;
       const covered = `{[${[old, yesterday].map((ms) => isoTime(epochMs(ms))).join()})}`;
       await at.db.execute(sql`
@@ -321,12 +316,8 @@ test.concurrent("a new key waits for the next run where the exchange fails to te
 });
 
 describe("a key and a name", () => {
-  /** Makes it the account's key, as a sync does of which the exchange told no user. */
-  async function take(db: Database, account: string, key: string): Promise<void> {
-    const info = new ExchangeError("refused-permission", "not told");
-    const accountKey = new AccountKey(db, { account, key: new Secret(key) }, { isTrusted: true });
-    await accountKey.take({ info, productTypes: [] }, epochMs(reach), async () => undefined);
-  }
+  const take = (db: Database, account: string, key: string): Promise<void> =>
+    keyIsTaken(db, { account, key: new Secret(key), isTrusted: true });
 
   const rowsOf = async (db: Database) => {
     const { rows } = await db.execute<{ account: string; fingerprint: string }>(

@@ -1,8 +1,9 @@
 import type { AccountWithCredentials } from "../accounts/account.ts";
 import type { AccountExchange } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import { AccountKey, readSharedUsers } from "../core/store/account-key.ts";
-import { checkLease, type Lease, type Leases } from "../core/store/lease.ts";
+import { checkKey, refuseTaken, takeKey } from "../core/store/account-key.ts";
+import { readSharedUsers } from "../core/store/accounts/shared-users.ts";
+import type { Lease, Leases } from "../core/store/lease.ts";
 import type { KeyAnswer } from "../core/words/account-state.ts";
 import { horizonAt } from "../core/words/plan.ts";
 
@@ -17,7 +18,7 @@ type OpenDeps = {
 
 /** An account that this process alone asks the exchange for, and its key. */
 export type OpenAccount = Lease & {
-  /** Decides whether the key is the account's. Writes nothing. Throws, and returns, as {@link AccountKey.check} does. */
+  /** Decides whether the key is the account's. Writes nothing. Throws, and returns, as {@link checkKey} does. */
   checkKey(answer: KeyAnswer): Promise<{ readonly isNew: boolean }>;
   /** Makes it the key that reads the account. Called before anything else is written. */
   takeKey(answer: KeyAnswer): Promise<{ readonly isNew: boolean }>;
@@ -35,8 +36,8 @@ export async function openAccount(
 ): Promise<OpenAccount> {
   const { db, leases, isTrusted = false, ...waiting } = deps;
   const { name, credentials, demo: isDemo = false } = account;
-  const key = new AccountKey(db, { account: name, key: credentials.key }, { isDemo, isTrusted });
-  await key.refuseTaken();
+  const key = { account: name, key: credentials.key, isDemo, isTrusted };
+  await refuseTaken(db, key);
   await using stack = new AsyncDisposableStack();
   const { assertHeld, ...lease } = stack.use(await leases.take(name, waiting));
   const ofUsers = new Map<string, Lease>();
@@ -56,10 +57,10 @@ export async function openAccount(
       assertHeld();
       for (const user of ofUsers.values()) user.assertHeld();
     },
-    checkKey: (answer) => key.check(answer),
+    checkKey: (answer) => checkKey(db, key, answer),
     async takeKey(answer) {
       const horizon = horizonAt(exchange.exchangeNow());
-      const taken = await key.take(answer, horizon, (tx) => checkLease(tx, lease));
+      const taken = await takeKey(db, key, answer, { lease, horizon });
       await shareLimits();
       return taken;
     },

@@ -170,15 +170,15 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
     },
   },
   "src/core/store/account-key.ts": {
-    "another user's key taken": { "? userId === known.userId": "? true" },
+    "another user's key taken": { "? user === owner": "? true" },
     "two names of one user": {
-      "and account <> ${account}": "and false",
+      "and account <> ${account}\n        order by": "and false\n        order by",
     },
     "another account's key taken where its user is not told": {
-      "!isNew || known.keys.length === 0 || !known.isRead": "true",
+      "isKnown || !hasKeys || !isRead": "true",
     },
     "what an empty account's key has read not read again": {
-      "await forgetCoverage(tx, account, isOtherUser ? undefined : horizon);": "",
+      "await forgetCoverage(tx, account, horizon);": "",
     },
   },
   "src/wings/recovery/recover.ts": {

@@ -1,5 +1,5 @@
-import { AccountKey } from "../../src/core/store/account-key.ts";
-import { checkLease, Leases } from "../../src/core/store/lease.ts";
+import { refuseTaken, takeKey } from "../../src/core/store/account-key.ts";
+import { Leases } from "../../src/core/store/lease.ts";
 import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts";
 import { openStore } from "../../src/core/store/ledger-store.ts";
 import { type AccountReport, failedReport, syncAccount } from "../../src/core/sync/run.ts";
@@ -79,8 +79,8 @@ export function startRun(
   const { clock, signal } = process;
   const account = key === "twice" ? "twice" : sandbox.account.name;
   const takeLease = async (): Promise<LeasedAccount & AsyncDisposable> => {
-    const accountKey = new AccountKey(db, { account, key: credentialsOf(sandbox, key).key }, proof);
-    await accountKey.refuseTaken();
+    const named = { account, key: credentialsOf(sandbox, key).key, ...proof };
+    await refuseTaken(db, named);
     const lease = await new Leases(db, { clock }).take(account, { signal });
     if (key !== "twice") world.overtake(run, lease.epoch);
     return {
@@ -88,9 +88,7 @@ export function startRun(
       store: watched(openStore(db, lease), writes, (plan) => lookAtPlan(world, run, plan)),
       async takeKey(answer) {
         const horizon = horizonAt(exchange.exchangeNow());
-        await noted(writes, { kind: "key" }, () =>
-          accountKey.take(answer, horizon, (tx) => checkLease(tx, lease)),
-        );
+        await noted(writes, { kind: "key" }, () => takeKey(db, named, answer, { lease, horizon }));
       },
     };
   };

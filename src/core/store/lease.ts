@@ -11,7 +11,7 @@ import {
   urgently,
 } from "../postgres/connect.ts";
 import { sqlStateOf, withDatabaseErrors } from "../postgres/database-errors.ts";
-import { textArray, timeText } from "../postgres/values.ts";
+import { textArray } from "../postgres/values.ts";
 
 /**
  * A row of `leases`. Its holder is the one process that asks the exchange for an account and writes its bills. The
@@ -39,10 +39,7 @@ export type Lease = AsyncDisposable & {
   readonly account: string;
   /** One more with each new holder. */
   readonly epoch: number;
-  /**
-   * Looks at this machine's clock only. Once it has thrown, it always throws.
-   * @throws LeaseLostError once another process may have taken the lease.
-   */
+  /** Looks at this machine's clock only. @throws LeaseLostError once another process may have taken the lease. */
   assertHeld(): void;
 };
 
@@ -77,56 +74,35 @@ const userKey = (uid: string): string => `${userPrefix}${uid}`;
 const subjectOf = (key: string): string =>
   key.startsWith(userPrefix) ? `${key}, whose accounts share a rate limit` : `account ${key}`;
 
-/** @param holder empty where that one has given it back. */
-const overtaken = (account: string, holder = ""): LeaseLostError =>
+/** @param holder who took it; empty where nobody did, or he has given it back. */
+const lost = (key: string, holder = ""): LeaseLostError =>
   new LeaseLostError(
-    `this run lost ${subjectOf(account)} to another one${holder === "" ? "" : ` (${holder})`} and ` +
-      "wrote nothing more; run it again",
-  );
-
-const ranOut = (account: string): LeaseLostError =>
-  new LeaseLostError(
-    `this run lost ${subjectOf(account)}, and wrote nothing more: its lease was not renewed in time, because ` +
-      "the database did not answer, a lock held up its row, its clock was set, or this process was " +
-      "frozen; run it again",
+    `this run lost ${subjectOf(key)}${holder === "" ? "" : ` to another one (${holder})`}, and wrote nothing more: its ` +
+      "lease was not renewed in time, because the database did not answer, a lock held up its row, its clock was set, " +
+      "or this process was frozen; run it again",
   );
 
 /** The row of a lease that is not free. */
 type HeldRow = {
   /** Empty where it was given back. */
   readonly holder: string;
-  readonly epoch: string;
-  readonly expiresAt: string;
-  readonly since: string | null;
+  /** "elsewhere process 7, since 2026-11-22 10:11:05Z", by the server's clock. */
+  readonly name: string;
+  /** Another one after each renewal. */
+  readonly renewal: string;
 };
-
-/** "elsewhere process 7, since 2026-11-22 10:11:05Z", by the server's clock. */
-const nameOf = ({ holder, since }: HeldRow): string =>
-  since === null ? holder : `${holder}, since ${since.slice(0, 19).replace("T", " ")}Z`;
 
 export type TakeOptions = {
   readonly onWait?: (message: string) => void;
   readonly signal: AbortSignal;
 };
 
-export type LeasesOptions = {
-  /** The clock of this process; the database uses its own. Default this machine's. */
-  readonly clock?: Clock;
-  readonly timing?: LeaseTiming;
-};
-
-type Renewal = {
-  readonly account: string;
-  readonly holder: string;
-  readonly epoch: string;
-  readonly isOver: boolean;
-  readonly isRenewed: boolean;
-};
+/** The clock of this process, and times. The database uses its own clock. */
+export type LeasesOptions = { readonly clock?: Clock; readonly timing?: LeaseTiming };
 
 type HeldLease = Pick<Lease, "account" | "epoch"> & {
-  /** By this machine's clock: {@link asleepOrAwake}. */
+  /** By this machine's clock: {@link asleepOrAwake}. Never moved once it is past. */
   usedUntil: number;
-  lost?: LeaseLostError;
 };
 
 const isFree = sql`(
@@ -141,7 +117,7 @@ export class Leases {
   readonly #timing: LeaseTiming;
   readonly #holder = `${hostname()} process ${process.pid}`;
   readonly #held = new Set<HeldLease>();
-  readonly #users = new Map<string, { lease: Promise<Lease>; accounts: number }>();
+  readonly #users = new Map<string, { readonly lease: Promise<Lease>; accounts: number }>();
   #renewing = new AbortController();
 
   constructor(db: Database, { clock = systemClock, timing = leaseTiming }: LeasesOptions = {}) {
@@ -157,32 +133,24 @@ export class Leases {
    */
   async take(account: string, { onWait, signal }: TakeOptions): Promise<Lease> {
     const { leaseMs, pollMs } = this.#timing;
-    const waitMaxMs = aheadMaxMs + leaseMs;
     let before: HeldRow | undefined;
-    for (let poll = 0; poll < Math.ceil(waitMaxMs / pollMs); poll++) {
+    for (let waitedMs = 0; ; waitedMs += pollMs) {
       signal.throwIfAborted();
       const askedAt = asleepOrAwake(this.#clock);
-      const { epoch, held } = await withDatabaseErrors(() => this.#takeFree(account));
-      if (epoch !== undefined) return this.#keep(account, epoch, askedAt);
-      if (held !== undefined && held.holder !== "") {
-        if (before === undefined) {
-          onWait?.(
-            `${nameOf(held)} holds ${subjectOf(account)}; waiting to see whether that process is alive`,
-          );
-        } else if (held.epoch !== before.epoch || held.expiresAt !== before.expiresAt) {
-          // The row changed since it was last read, and was not given back: its holder is alive.
-          throw new AccountHeldError(
-            `another run holds ${subjectOf(account)} (${nameOf(held)}); wait until it has ended`,
-          );
-        }
-      }
-      before = held ?? before;
+      const found = await withDatabaseErrors(() => this.#takeFree(account));
+      if (typeof found === "number") return this.#keep(account, found, askedAt);
+      const isHeld = found !== undefined && found.holder !== "";
+      const isAlive = isHeld && before !== undefined && found.renewal !== before.renewal;
+      const who = `${subjectOf(account)}${found ? ` (${found.name})` : ""}`;
+      if (isAlive || waitedMs > aheadMaxMs + leaseMs)
+        throw new AccountHeldError(`another run holds ${who}; wait until it has ended`);
+      if (isHeld && before === undefined)
+        onWait?.(
+          `${found.name} holds ${subjectOf(account)}; waiting to see whether that process is alive`,
+        );
+      before = found ?? before;
       await this.#clock.sleep(pollMs, signal);
     }
-    throw new AccountHeldError(
-      `${subjectOf(account)} did not become free within ${waitMaxMs / secondMs} s` +
-        `${before?.holder ? ` (${nameOf(before)})` : ""}; see whether another run hangs`,
-    );
   }
 
   /** Takes a user's lease, which this process's accounts of that user share. @throws as `take` does. */
@@ -190,22 +158,17 @@ export class Leases {
     const shared = this.#users.get(uid) ?? { lease: this.take(userKey(uid), options), accounts: 0 };
     this.#users.set(uid, shared);
     shared.accounts += 1;
-    const isLast = (): boolean => {
+    await using stack = new AsyncDisposableStack();
+    stack.defer(async () => {
       shared.accounts -= 1;
-      return shared.accounts === 0 && this.#users.delete(uid);
-    };
-    try {
-      const lease = await shared.lease;
-      return {
-        ...lease,
-        [Symbol.asyncDispose]: async () => {
-          if (isLast()) await lease[Symbol.asyncDispose]();
-        },
-      };
-    } catch (error) {
-      isLast();
-      throw error;
-    }
+      if (shared.accounts > 0) return;
+      this.#users.delete(uid);
+      const lease = await shared.lease.catch(() => undefined);
+      await lease?.[Symbol.asyncDispose]();
+    });
+    const lease = await shared.lease;
+    const use = stack.move();
+    return { ...lease, [Symbol.asyncDispose]: () => use.disposeAsync() };
   }
 
   /**
@@ -213,25 +176,26 @@ export class Leases {
    * renewals skip locked rows.
    * @returns the epoch, or the row of a lease that is held; neither where another process was just faster.
    */
-  #takeFree(account: string): Promise<{ readonly epoch?: number; readonly held?: HeldRow }> {
-    const end = sql`clock_timestamp() + ${this.#timing.leaseMs} * interval '1 ms'`;
+  #takeFree(account: string): Promise<number | HeldRow | undefined> {
     const read = async (tx: Transaction) => {
       const { rows } = await tx.execute<HeldRow>(sql`
         select
           holder,
-          epoch::text as epoch,
-          ${timeText(sql`expires_at`)} as "expiresAt",
-          ${timeText(sql`taken_at`)} as since
+          concat_ws(', since ', holder, to_char(taken_at at time zone 'utc', 'YYYY-MM-DD HH24:MI:SS"Z"')) as name,
+          concat(epoch, ' until ', extract(epoch from expires_at)) as renewal
         from leases
         where account = ${account}
           and not ${isFree}`);
       return rows[0];
     };
     const take = async (tx: Transaction, held: HeldRow | undefined) => {
-      if (held !== undefined) return { held };
+      if (held !== undefined) return held;
       const { rows } = await tx.execute<{ epoch: string }>(sql`
         insert into leases (account, holder, epoch, taken_at, expires_at)
-        values (${account}, ${this.#holder}, 1, clock_timestamp(), ${end})
+        values (
+          ${account}, ${this.#holder}, 1, clock_timestamp(),
+          clock_timestamp() + ${this.#timing.leaseMs} * interval '1 ms'
+        )
         on conflict (account) do update set
           holder = excluded.holder,
           epoch = leases.epoch + 1,
@@ -239,65 +203,57 @@ export class Leases {
           expires_at = excluded.expires_at
         where ${isFree}
         returning epoch`);
-      return rows[0] === undefined ? {} : { epoch: Number(rows[0].epoch) };
+      return rows[0] && Number(rows[0].epoch);
     };
     return inTransactionAfter(this.#db, read, take).catch((error: unknown) => {
       // Of two first takers, one may fail at the unique key that contains the epoch.
-      if (sqlStateOf(error) === "23505") return {};
+      if (sqlStateOf(error) === "23505") return undefined;
       throw error;
     });
   }
 
   #keep(account: string, epoch: number, askedAt: number): Lease {
-    const held: HeldLease = { account, epoch, usedUntil: askedAt + usableMs(this.#timing) };
+    const held = { account, epoch, usedUntil: askedAt + usableMs(this.#timing) };
     if (this.#held.size === 0) {
       this.#renewing = new AbortController();
-      const { renewMs } = this.#timing;
-      void repeatEvery(this.#clock, renewMs, this.#renewing.signal, () => this.#renewInTime());
+      // None waits for the one before: the database may not have answered it, and may answer the next.
+      void repeatEvery(this.#clock, this.#timing.renewMs, this.#renewing.signal, () => {
+        void this.#renew().catch(() => undefined);
+      });
     }
     this.#held.add(held);
     return {
       account,
       epoch,
       assertHeld: () => {
-        // A retry may outlast a run that failed and gave its lease back.
-        const isHeld = this.#held.has(held) && asleepOrAwake(this.#clock) < held.usedUntil;
-        if (!isHeld) held.lost ??= ranOut(account);
-        if (held.lost !== undefined) throw held.lost;
+        if (asleepOrAwake(this.#clock) >= held.usedUntil) throw lost(account);
       },
       [Symbol.asyncDispose]: () => this.#giveBack(held),
     };
   }
 
-  /** Where the database is away the leases expire, and the next statement says why: a failure is no error. */
-  async #renewInTime(): Promise<void> {
-    const { leaseMs, renewMs } = this.#timing;
-    const answered = new AbortController();
-    const isOver = AbortSignal.any([this.#renewing.signal, answered.signal]);
-    // While there is still time, a renewal without an answer is followed by another one.
-    const patience = this.#clock.sleep(leaseMs / 2 - renewMs, isOver).catch(() => undefined);
-    await Promise.race([this.#renew().catch(() => undefined), patience]);
-    answered.abort();
-  }
-
   /**
    * Renews leases that have not expired. A row that another session has locked is skipped until the next renewal, so
-   * that one account's lock costs no other account its lease; so is one that was given back meanwhile.
+   * that one account's lock costs no other account its lease. Where the database is away the leases expire, and the
+   * next statement says why: a failure is no error.
    */
   async #renew(): Promise<void> {
-    const leases = [...this.#held].filter(({ lost }) => lost === undefined);
-    const accounts = sql`${textArray(leases.map(({ account }) => account))}::text[]`;
-    const epochs = sql`${textArray(leases.map(({ epoch }) => String(epoch)))}::bigint[]`;
     const askedAt = asleepOrAwake(this.#clock);
+    const leases = [...this.#held].filter(({ usedUntil }) => askedAt < usedUntil);
+    if (leases.length === 0) return;
+    const accounts = textArray(leases.map(({ account }) => account));
+    const epochs = textArray(leases.map(({ epoch }) => String(epoch)));
+    const areHeld = sql`
+          (account, epoch) in (select * from unnest(${accounts}::text[], ${epochs}::bigint[]))
+          and expires_at > clock_timestamp()
+          and holder <> ''`;
     // On a connection that need not wait for other work.
     const { rows } = await urgently(this.#db, (connection) =>
-      connection.execute<Renewal>(sql`
+      connection.execute<{ account: string; isRenewed: boolean }>(sql`
         with unlocked as (
           select account
           from leases
-          where (account, epoch) in (select * from unnest(${accounts}, ${epochs}))
-            and expires_at > clock_timestamp()
-            and holder <> ''
+          where ${areHeld}
           for no key update skip locked
         ),
         renewed as (
@@ -306,46 +262,39 @@ export class Leases {
           where account in (select account from unlocked)
           returning account
         )
-        select
-          account,
-          holder,
-          epoch::text as epoch,
-          expires_at <= clock_timestamp() as "isOver",
-          account in (select account from renewed) as "isRenewed"
+        select account, account in (select account from renewed) as "isRenewed"
         from leases
-        where account = any(${accounts})`),
+        where ${areHeld}`),
     );
-    const found = new Map(rows.map((row) => [row.account, row]));
+    const found = new Map(rows.map(({ account, isRenewed }) => [account, isRenewed]));
     // This machine's clock counts too: a statement that was held up may have read the server's long ago.
     const now = asleepOrAwake(this.#clock);
-    for (const lease of leases) {
-      const row = found.get(lease.account);
-      if (now >= lease.usedUntil) lease.lost ??= ranOut(lease.account);
-      else if (row?.isRenewed)
+    for (const lease of leases.filter(({ usedUntil }) => now < usedUntil)) {
+      const isRenewed = found.get(lease.account);
+      if (isRenewed === undefined) lease.usedUntil = Number.NEGATIVE_INFINITY;
+      else if (isRenewed)
         lease.usedUntil = Math.max(lease.usedUntil, askedAt + usableMs(this.#timing));
-      else if (Number(row?.epoch) !== lease.epoch)
-        lease.lost ??= overtaken(lease.account, row?.holder);
-      else if (row?.isOver) lease.lost ??= ranOut(lease.account);
     }
   }
 
   async #giveBack(lease: HeldLease): Promise<void> {
+    const { cooldownMs, leaseMs } = this.#timing;
+    // A retry may outlast a run that failed.
+    lease.usedUntil = Number.NEGATIVE_INFINITY;
     this.#held.delete(lease);
     if (this.#held.size === 0) this.#renewing.abort();
-    const { cooldownMs, leaseMs } = this.#timing;
     const returning = urgently(this.#db, (connection) =>
       connection.execute(sql`
-    update leases
-    set
-      expires_at = clock_timestamp() + ${cooldownMs} * interval '1 ms',
-      holder = ''
-    where account = ${lease.account}
-      and epoch = ${lease.epoch}
-      and expires_at > clock_timestamp()`),
-    );
+        update leases
+        set
+          expires_at = clock_timestamp() + ${cooldownMs} * interval '1 ms',
+          holder = ''
+        where account = ${lease.account}
+          and epoch = ${lease.epoch}
+          and expires_at > clock_timestamp()`),
+    ).catch(() => undefined);
     // Where giving back fails or hangs, the lease expires by itself, so the run need not fail.
-    const waitOver = delay(leaseMs, undefined, { ref: false });
-    await Promise.race([returning.catch(() => undefined), waitOver]);
+    await Promise.race([returning, delay(leaseMs, undefined, { ref: false })]);
   }
 }
 
@@ -360,7 +309,7 @@ export async function checkLease(tx: Transaction, { account, epoch }: LeaseInUse
     where account = ${account}
     for key share`);
   const [row] = rows;
-  if (Number(row?.epoch) !== epoch) throw overtaken(account, row?.holder);
+  if (Number(row?.epoch) !== epoch) throw lost(account, row?.holder);
 }
 
 /**

@@ -10,7 +10,7 @@ import { openSyncSession, type SyncSession } from "../../commands/sync.ts";
 import { logReporter, type Reporter } from "../../commands/sync-reporter.ts";
 import type { Target } from "../../commands/sync-targets.ts";
 import type { Database } from "../../core/postgres/connect.ts";
-import { readSharedUsers } from "../../core/store/account-key.ts";
+import { readSharedUsers } from "../../core/store/accounts/shared-users.ts";
 import { type Clock, repeatEvery, systemClock } from "../../lib/clock.ts";
 import {
   AccountHeldError,
