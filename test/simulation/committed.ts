@@ -90,11 +90,11 @@ export function committedLedgers(ledger: SimulatedLedger) {
     },
     /** @returns the bills whose newer content was replaced by an older one. */
     addRepaired(
-      { ledger, rejected }: ReadRows & { readonly ledger: Ledger },
       written: readonly WrittenBill[],
+      rows?: ReadRows & { readonly ledger: Ledger },
     ): readonly string[] {
-      const committed = ledgerOf(ledger.productType);
-      for (const { received } of rejected) committed.rejected.add(JSON.stringify(received));
+      for (const { received } of rows?.rejected ?? [])
+        ledgerOf(rows?.ledger.productType as ProductType).rejected.add(JSON.stringify(received));
       return written.flatMap((bill) => {
         return store(ledgerOf(bill.productType), bill.billId, versionOf(bill)) ? [bill.billId] : [];
       });

@@ -67,7 +67,7 @@ export type DatabaseEvents = {
 
 /**
  * A process's connections: those of a real pool, cut and failing as the history says.
- * `clock_timestamp()` and `statement_timestamp()` are replaced by the simulated time.
+ * The server's functions of the time are replaced by the simulated time.
  */
 export function processDatabase(
   { pool, io, transactions, now }: World,
@@ -92,6 +92,7 @@ export function processDatabase(
   function sessionOf(client: pg.PoolClient): pg.PoolClient {
     let sent: unknown[][] = [];
     let isClosed = false;
+    let beganAt = now();
     const endTransaction = (): void => {
       sent = [];
       transactions.end(session);
@@ -106,7 +107,8 @@ export function processDatabase(
       const isCommit = config.text === "commit";
       const fault = faultAt(isCommit);
       return process.effect(async () => {
-        await transactions.turnOf(session, config.text.trimStart().startsWith("begin"));
+        const begins = config.text.trimStart().startsWith("begin");
+        await transactions.turnOf(session, begins);
         return io(async () => {
           if (process.isDead() || isClosed) {
             // It may have come to its turn after its process died.
@@ -116,7 +118,11 @@ export function processDatabase(
           if (fault?.kind === "cut-before") throw cut();
           if (fault?.kind === "fails") await client.query(failing);
           if (isCommit) await beforeCommit?.(client);
-          const text = config.text.replaceAll(serverTime, () => `timestamptz '${isoTime(now())}'`);
+          if (!transactions.has(session) || begins) beganAt = now();
+          const text = config.text.replaceAll(
+            serverTime,
+            (_, of) => `timestamptz '${isoTime(of === "transaction" ? beganAt : now())}'`,
+          );
           const result = await client.query({ ...config, text }, values);
           sent.push([config.text, ...(values ?? [])]);
           if (isCommit && result.command === "COMMIT") onCommit(sent);
@@ -172,7 +178,7 @@ export function processDatabase(
   };
 }
 
-const serverTime = /\b(?:clock|statement)_timestamp\(\)/g;
+const serverTime = /\b(clock|statement|transaction)_timestamp\(\)/g;
 
 // A full disk: an error with which any statement can end.
 const failing = "do $$ begin raise 'no space left on device' using errcode = '53100'; end $$";

@@ -12,6 +12,7 @@ import { type BrokenRow, brokenRows } from "../exchange/ledger.ts";
 import type { Paging, Quirks } from "../exchange/quirks.ts";
 import { shuffled } from "../support/shuffled.ts";
 import { withAccount, withKeys, withRecords } from "./draw-account.ts";
+import { withHealing } from "./draw-healing.ts";
 import type {
   DatabaseFault,
   History,
@@ -76,6 +77,7 @@ export function drawHistory(seed: number): History {
     withTinyPages,
     withPaging,
     withAnotherTime,
+    withHealing,
   ];
   return drawn.reduce((history, draw) => draw(history), plain);
 }

@@ -18,6 +18,8 @@ export type History = {
   readonly account?: AccountKind;
   /** Default nobody asks for tax records. */
   readonly records?: RecordsKind;
+  /** Default syncs end without a check. */
+  readonly healing?: HealingKind;
   /** Whether the exchange refuses to say whose a key is. Default false. */
   readonly isUserUntold?: boolean;
   readonly steps: readonly Step[];
@@ -68,6 +70,12 @@ export type RecordsKind = {
   readonly kind: "equal" | "missing" | "amounts" | "refused";
   /** How many more bills one older millisecond has. */
   readonly crowd: number;
+};
+
+/** Each sync ends with the check that reads again what does not add up, as the command's does. */
+export type HealingKind = {
+  /** How far one answer in three is behind. 0: none is. */
+  readonly lagMs: number;
 };
 
 /**

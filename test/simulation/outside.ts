@@ -1,7 +1,11 @@
 import { billsOperations } from "../../src/core/contract/bills-api.ts";
 import { parseExactJson } from "../../src/core/contract/json.ts";
 import type { ProductType } from "../../src/core/contract/product-types.ts";
-import { type AccountExchange, exchangeOf } from "../../src/core/exchange/session.ts";
+import {
+  type AccountExchange,
+  type ExchangeAccess,
+  exchangeOf,
+} from "../../src/core/exchange/session.ts";
 import type { HttpAnswer, Transport } from "../../src/core/exchange/transport.ts";
 import { seededRandom } from "../../src/wings/sandbox/random.ts";
 import type { Sandbox } from "../exchange/sandbox.ts";
@@ -32,7 +36,7 @@ export function openProcess(
     readonly onFault: OnFault;
   },
   events: NetworkEvents & DatabaseEvents,
-): Outside & { readonly exchange: AccountExchange } {
+): Outside & { readonly access: ExchangeAccess; readonly exchange: AccountExchange } {
   const { name, key = "own", aheadMs, faults, databaseFaults = [], onFault } = options;
   const process: SimulatedProcess = startProcess(world.time, aheadMs, faults, (fault) => {
     world.trace(`${world.time.now()} ${name}: ${fault.kind}`);
@@ -44,16 +48,17 @@ export function openProcess(
       if (!statements.every(isOfNoRow)) events.onCommit(statements);
     },
   });
+  const access: ExchangeAccess = {
+    transport: networkOf(world, process, events),
+    clock: process.clock,
+    random: seededRandom(`${world.history.seed} ${name}/retries`),
+  };
   const exchange = exchangeOf(
     { baseUrl: new URL("http://127.0.0.1") },
     { credentials: credentialsOf(world.sandbox, key) },
-    {
-      transport: networkOf(world, process, events),
-      clock: process.clock,
-      random: seededRandom(`${world.history.seed} ${name}/retries`),
-    },
+    access,
   );
-  return { process, database, exchange };
+  return { process, database, access, exchange };
 }
 
 /** Whether a statement reads, or takes the lease. */

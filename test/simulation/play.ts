@@ -3,6 +3,7 @@ import { dayMs, epochMs, hourMs, secondMs } from "../../src/lib/time.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import { keyOf } from "./account.ts";
 import { checkDays, checkRun, checkTables } from "./checks.ts";
+import { checkHealed, healAlone } from "./heal.ts";
 import type { History, ProcessFault, Step } from "./history.ts";
 import type { OnFault } from "./outside.ts";
 import { isFiltered, isOldestFirst } from "./row-checks.ts";
@@ -13,15 +14,16 @@ import { accountName, historyStart, openWorld, requestsForBills, type World } fr
 
 export type HistoryResult = ReturnType<typeof resultOf>;
 
-// Long enough that the longest maintenance is over before the first of them.
-const lastSteps: readonly Step[] = [hourMs, 3 * secondMs].map((passMs) => ({
-  passMs,
-  aheadMs: 0,
-  recent: [],
-  exchange: [],
-  database: [],
-  process: [],
-}));
+// Long enough that the longest maintenance is over before the first of them, and that what was read again in vain is due.
+const lastStepsOf = ({ healing }: History): readonly Step[] =>
+  [healing === undefined ? hourMs : dayMs + hourMs, 3 * secondMs].map((passMs) => ({
+    passMs,
+    aheadMs: 0,
+    recent: [],
+    exchange: [],
+    database: [],
+    process: [],
+  }));
 
 /** The second one checks the first one, in the last days, where it had most to do. */
 const lastVerifications = [
@@ -43,6 +45,7 @@ export async function play(
   const world = openWorld(history, pool, onTrace);
   let tables = await read(world);
   let runs = 0;
+  const lastSteps = lastStepsOf(history);
   try {
     for (const step of [...history.steps, ...lastSteps]) {
       if (step === lastSteps[0]) world.forgetSchedule();
@@ -53,9 +56,10 @@ export async function play(
       checkTables(world, tables, after);
       await checkDays(world);
       runs += done.runs.length;
-      tables = after;
+      tables = history.healing === undefined ? after : await healed(world, after);
       if (world.verdicts.broken.length > 0) return resultOf(world, tables, runs);
     }
+    if (history.healing !== undefined) checkHealed(world, tables);
     for (const options of lastVerifications) tables = await verifyAlone(world, options, tables);
     await checkDays(world);
   } catch (error) {
@@ -64,6 +68,16 @@ export async function play(
     world.verdicts.check("faults pass", 1, [what]);
   }
   return resultOf(world, tables, runs);
+}
+
+/** The check that ends a sync. */
+async function healed(world: World, before: Tables): Promise<Tables> {
+  world.committed.forgetTouched();
+  await healAlone(world);
+  const after = await read(world);
+  checkTables(world, before, after);
+  await checkDays(world);
+  return after;
 }
 
 /** After what is under way at the server: a killed process may have sent its last commit. */

@@ -132,7 +132,9 @@ export function isKnowable(
   productType: ProductType,
   { billId }: LedgerBill,
 ): boolean {
-  const { ledger, steps } = history;
+  const { ledger, steps, healing } = history;
+  // What is left out of a page or of an answer that lags, balances alone show.
+  if (healing !== undefined) return false;
   const isFalse = steps.some((step) => step.exchange.some(({ kind }) => kind === "false-end"));
   if (isFiltered(history) && (isFalse || ledger.idJitterMs > 0)) return false;
   return !isOldestFirst(history) || shown.has(`${productType} ${billId}`);

@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { BillText } from "../../src/core/contract/bill.ts";
 import { type ProductType, productTypes } from "../../src/core/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/lib/time.ts";
+import type { WrittenBill } from "./committed.ts";
 
 /** A stored row and its physical place in the table, which changes when the row is rewritten. */
 type StoredRow = BillText & { readonly version: string };
@@ -102,6 +103,26 @@ async function readAll(client: pg.PoolClient, account: string): Promise<Tables> 
 
 const untold = ["productType", "version"];
 
+/** The bills that a transaction wrote, as the database reports them. */
+export async function readWritten(
+  client: pg.PoolClient,
+  account: string,
+): Promise<readonly WrittenBill[]> {
+  const { rows } = await client.query<WrittenBill>(
+    `
+    select
+      product_type as "productType",
+      bill_id as "billId",
+      symbol
+    from bills
+    where account = $1
+      and xmin = pg_current_xact_id()::xid
+    order by product_type, bill_id`,
+    [account],
+  );
+  return rows;
+}
+
 /** The contents of the tables, one line for each row, without physical places. */
 export const linesOf = (tables: Tables): readonly string[] =>
   Object.entries(tables).flatMap(([productType, ledger]) =>
@@ -175,6 +196,11 @@ export const accountTables = [
   "withdrawals",
   "account_keys",
   "account_users",
+  "wallet_rules",
+  "bill_order",
+  "ledger_breaks",
+  "break_decisions",
+  "reconciled_chains",
 ];
 
 /**

@@ -15,6 +15,7 @@ export const promises = [
   "lost",
   "recovered",
   "verified",
+  "healed",
   "days",
   "mode",
   "identity",

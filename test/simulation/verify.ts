@@ -1,4 +1,3 @@
-import type pg from "pg";
 import {
   type Difference,
   type LedgerVerification,
@@ -19,7 +18,7 @@ import { versionOf, type WrittenBill } from "./committed.ts";
 import type { ProcessFault } from "./history.ts";
 import { noted, type OnFault, openProcess } from "./outside.ts";
 import { isKnowable, lostBills } from "./row-checks.ts";
-import type { LedgerTables, Tables } from "./tables.ts";
+import { type LedgerTables, readWritten, type Tables } from "./tables.ts";
 import type { World } from "./world.ts";
 
 /** One `verify --repair` of a history, and its result. */
@@ -123,26 +122,6 @@ const watched = (store: VerifyStore, pages: ComparedRows[]): VerifyStore => ({
   repair: (ledger, rows) => noted(pages, { ledger, ...rows }, () => store.repair(ledger, rows)),
 });
 
-/** The rows that the transaction wrote, as the database reports them. */
-async function readWritten(
-  client: pg.PoolClient,
-  account: string,
-): Promise<readonly WrittenBill[]> {
-  const { rows } = await client.query<WrittenBill & { productType: ProductType }>(
-    `
-    select
-      product_type as "productType",
-      bill_id as "billId",
-      symbol
-    from bills
-    where account = $1
-      and xmin = pg_current_xact_id()::xid
-    order by product_type, bill_id`,
-    [account],
-  );
-  return rows;
-}
-
 /** What a repair wrote, at the moment of the server's commit. */
 function checkRepaired(
   { committed, verdicts, trace, time }: World,
@@ -156,7 +135,7 @@ function checkRepaired(
   verdicts.check("verified", written.length, [
     ...others.map(({ billId }) => `${name} wrote ${billId}, which it was not served`),
     ...committed
-      .addRepaired(rows, written)
+      .addRepaired(written, rows)
       .map((billId) => `${name} put an older content of ${billId} in the place of a newer one`),
   ]);
 }

@@ -14,6 +14,7 @@ import { virtualClock } from "../support/virtual-clock.ts";
 import { accountsOf, credentialOf, recordsOptions, simulatedAccount } from "./account.ts";
 import { committedLedgers } from "./committed.ts";
 import { OpenTransactions, serialIo } from "./database.ts";
+import { laggingReplica } from "./heal.ts";
 import type { AccountKind, History, KeyKind } from "./history.ts";
 import { burstMoments, simulatedLedger } from "./ledger.ts";
 import type { Run } from "./sync.ts";
@@ -37,6 +38,7 @@ export function openWorld(
   const account = simulatedAccount(history, historyStart);
   const ledger = simulatedLedger(history, account);
   const schedule: ScheduledFault[] = [];
+  let isLagOver = false;
   const faults = new Map<string, number>();
   let strikes = 0;
   const strike = (kind: string) => {
@@ -74,7 +76,17 @@ export function openWorld(
     edges: burstMoments(bursts, historyStart),
     now: time.now,
     clock: faulty.clock,
-    wrapSource: (source) => faulty.wrapSource(quirk(source)),
+    wrapSource: (source) =>
+      faulty.wrapSource(
+        quirk(
+          laggingReplica(
+            source,
+            history,
+            () => strike("exchange: lagging replica"),
+            () => isLagOver,
+          ),
+        ),
+      ),
     wrapAnswer: (answer) =>
       wrapRecords(
         faulty.wrapAnswer(history.account?.numericCursor ? numericCursors(answer) : answer),
@@ -153,7 +165,10 @@ export function openWorld(
       );
     },
     /** The exchange has no more faults from now on, except a maintenance that has begun. */
-    forgetSchedule: () => void schedule.splice(0),
+    forgetSchedule() {
+      schedule.splice(0);
+      isLagOver = true;
+    },
   };
 }
 

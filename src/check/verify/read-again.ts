@@ -1,5 +1,5 @@
 import { pageSizeMax } from "../../core/contract/account-bills.ts";
-import { type BillsQuestion, billsApiOf } from "../../core/contract/bills-api.ts";
+import { type BillsApi, type BillsQuestion, billsApiOf } from "../../core/contract/bills-api.ts";
 import type { LedgerReader } from "../../core/sync/ledger-reader.ts";
 import { lowestId, type RowPlace } from "../../core/sync/walk/answers.ts";
 import { edgeAwareFetch, placesOf, readRows, Strays } from "../../core/sync/walk/pages.ts";
@@ -15,7 +15,7 @@ import {
 import type { ReadRows } from "../../core/words/page.ts";
 import { horizonAt } from "../../core/words/plan.ts";
 import { ReportableError } from "../../lib/errors.ts";
-import { isoTime } from "../../lib/time.ts";
+import { epochMs, isoTime } from "../../lib/time.ts";
 import { ComparedSpan, type LedgerVerification, type VerifyDeps } from "./verify.ts";
 
 // At ten requests a second, less than two minutes. A week of 30,000 bills takes some 1,000.
@@ -97,7 +97,7 @@ const distanceMs = (piece: Interval, spans: readonly Interval[]): number =>
 
 /** Asks for a piece of time. @returns its parts where the answer may have been cut. */
 async function readPiece(
-  { reader, compared, signal, exchangeNow }: PiecesDeps,
+  { reader, compared, spans, signal, exchangeNow }: PiecesDeps,
   piece: Interval,
 ): Promise<readonly Interval[]> {
   const { ledger, pageHabits } = reader;
@@ -121,7 +121,9 @@ async function readPiece(
     strays.judge(places, page.request);
     strays.refuseDoubtful(`${isoTime(piece.from)} to ${isoTime(piece.to)}`);
     pageHabits.learnFrom(page.rows.length);
-    const isCut = pageHabits.mayBeCut(page.rows.length, pageSizeMax);
+    const isCut =
+      pageHabits.mayBeCut(page.rows.length, pageSizeMax) ||
+      (intersect([piece], spans).length > 0 && (await showsOlder(api, fetched, places)));
     if (isCut && lengthMs([piece]) > crowdMs) return partsOf(piece, places);
     // Few milliseconds may fill several pages, which follow by falling ids.
     await commit(rows, isCut || idLessThan !== undefined ? [] : interval(page.readFrom, piece.to));
@@ -130,6 +132,23 @@ async function readPiece(
     idLessThan = isCut && isLower ? lowest : undefined;
   } while (idLessThan !== undefined && reader.requests < requestsMax);
   return [];
+}
+
+/**
+ * Whether a question beyond an answer's last row shows more: some exchanges may cut pages that are not full. It is asked
+ * only where something is known to be missing, since elsewhere it would double the requests.
+ */
+async function showsOlder(
+  api: BillsApi,
+  fetched: ReturnType<typeof edgeAwareFetch>,
+  places: readonly RowPlace[],
+): Promise<boolean> {
+  const oldest = Math.min(...places.flatMap(({ cTime }) => cTime ?? []));
+  if (!Number.isFinite(oldest)) return false;
+  const known = new Set(places.map(({ billId }) => billId));
+  const endTime = epochMs(oldest + 1);
+  const page = await fetched({ endTime, idLessThan: undefined, limit: pageSizeMax });
+  return placesOf(api, readRows(api, page)).some(({ billId }) => !known.has(billId));
 }
 
 // A question reaches a millisecond beyond its piece, so one that touches a crowded millisecond is filled by it.
