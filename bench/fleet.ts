@@ -216,16 +216,21 @@ async function measureQueue(server: BenchServer, jobs: number) {
   const startedAt = performance.now();
   await queue.enqueue(tasks);
   const enqueuedAt = performance.now();
+  const done = new AbortController();
+  let left = jobs;
   await workOff({
     queue,
     concurrency: places,
-    work: () => Promise.resolve<JobEnd>({ kind: "done" }),
+    work: () => {
+      left -= 1;
+      if (left === 0) done.abort();
+      return Promise.resolve<JobEnd>({ kind: "done" });
+    },
     clock: systemClock,
-    signal: new AbortController().signal,
+    signal: done.signal,
     onTrouble: (error) => {
       throw error;
     },
-    untilEmpty: true,
   });
   return {
     enqueueSeconds: (enqueuedAt - startedAt) / 1_000,

@@ -206,27 +206,6 @@ test("open positions' profit is no balance; where all coins are one margin, a di
   expect(exactUnits(finding?.difference ?? "")).toBe(exactUnits("0.5"));
 });
 
-test("a key without the right to balances is told so once a day, and is no failure", async () => {
-  const told: string[] = [];
-  await using at = house("refused", {
-    onFailure: ({ message }) => told.push(message),
-    wrapAnswer: (answer) => async (request) =>
-      request.path === balancesOperations.classic.path
-        ? { status: 400, headers: {}, body: '{"code":"40014","msg":"Incorrect permissions"}' }
-        : answer(request),
-  });
-  for (const passMs of [0, hourMs, 22 * hourMs]) {
-    await at.pass(passMs);
-    expect(isComplete(await at.sync())).toBe(true);
-  }
-  expect(told).toEqual([
-    expect.stringMatching(/^balances of USDT-FUTURES are not compared: .*40014/),
-  ]);
-  await at.pass(dayMs / 8);
-  await at.sync();
-  expect(told).toHaveLength(2);
-});
-
 test("a unified account has one balance of each coin, and a difference in it is a notice", async () => {
   await using at = house("unified", {
     modes: [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }],
@@ -338,27 +317,34 @@ test("coins that an order freezes are in the spot wallet's balance; while some a
   expect(found.map(({ ledger, coin }) => [ledger, coin])).toEqual([["SPOT", "USDT"]]);
 });
 
-test("a key that may not read what the spot wallet holds is told so once a day, and the other wallets are compared", async () => {
-  const told: string[] = [];
-  const { spot } = balancesOperations;
-  await using at = house("no spot", {
-    productTypes: ["USDT-FUTURES", "SPOT"],
-    onFailure: ({ message }) => told.push(message),
-    wrapAnswer: (answer) => async (request) =>
-      request.path === spot.path
-        ? { status: 400, headers: {}, body: '{"code":"40014","msg":"Incorrect permissions"}' }
-        : answer(request),
-  });
-  for (const passMs of [0, hourMs, 22 * hourMs]) {
-    await at.pass(passMs);
-    expect(isComplete(await at.sync())).toBe(true);
-  }
-  expect(told).toEqual([expect.stringMatching(/^balances of SPOT are not compared: .*40014/)]);
-  expect(at.asked()).toBe(3);
-  await at.pass(dayMs / 8);
-  await at.sync();
-  expect(told).toHaveLength(2);
-});
+test.each([
+  ["classic", "USDT-FUTURES", 0],
+  ["spot", "SPOT", 3],
+] as const)(
+  "a key that may not read %s balances is told so once a day, is no failure, and the other wallets are compared",
+  async (kind, wallet, asked) => {
+    const told: string[] = [];
+    await using at = house(`no ${kind}`, {
+      productTypes: ["USDT-FUTURES", "SPOT"],
+      onFailure: ({ message }) => told.push(message),
+      wrapAnswer: (answer) => async (request) =>
+        request.path === balancesOperations[kind].path
+          ? { status: 400, headers: {}, body: '{"code":"40014","msg":"Incorrect permissions"}' }
+          : answer(request),
+    });
+    for (const passMs of [0, hourMs, 22 * hourMs]) {
+      await at.pass(passMs);
+      expect(isComplete(await at.sync())).toBe(true);
+    }
+    expect(told).toEqual([
+      expect.stringMatching(RegExp(`^balances of ${wallet} are not compared: .*40014`)),
+    ]);
+    expect(at.asked()).toBe(asked);
+    await at.pass(dayMs / 8);
+    await at.sync();
+    expect(told).toHaveLength(2);
+  },
+);
 
 test("a first sync says what the exchange holds if the newest bills do not say so, and the next one that it is a break", async () => {
   let passedMs = 0;

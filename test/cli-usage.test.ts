@@ -1,7 +1,6 @@
 // --json prints one document whatever happens, with times that jq reads.
 
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openReporter } from "../src/commands/sync-reporter.ts";
@@ -16,6 +15,7 @@ import {
   temporaryFolder,
 } from "./support/cli.ts";
 import { commandsByName } from "./support/command-tree.ts";
+import { closedPort } from "./support/listening.ts";
 
 const commands = [
   ...["demo", "doctor", "sync", "status", "verify", "reconcile", "breaks", "export", "report"],
@@ -27,18 +27,6 @@ const credentials = {
   EXCHANGE_API_SECRET: "secret",
   EXCHANGE_API_PASSPHRASE: "passphrase",
 };
-
-/** A port of this machine on which nothing listens. */
-async function closedPort(): Promise<number> {
-  const server = createServer();
-  const { promise, resolve } = Promise.withResolvers<number>();
-  server.listen(0, "127.0.0.1", () => {
-    const address = server.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    server.close(() => resolve(port));
-  });
-  return promise;
-}
 
 test("help names the commands and exit codes, and fits on 80 columns, whatever the environment holds", async () => {
   const env = { DATABASE_URL: "x", LOG_LEVEL: "x" };

@@ -1,7 +1,6 @@
 // Holds: Quiet secrets
 
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
@@ -25,6 +24,7 @@ import { minuteMs } from "../src/lib/time.ts";
 import { certificate, certificateOfOther, expiredCertificate } from "./support/certificates.ts";
 import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, openTestDatabase } from "./support/database.ts";
+import { closedPort } from "./support/listening.ts";
 import { proxyTo, tlsProxyTo } from "./support/tcp-proxy.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 
@@ -55,14 +55,7 @@ const connect = async (url: string) => {
   );
 };
 
-async function closedPort(): Promise<string> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((settle) => server.once("listening", settle));
-  const address = server.address();
-  await new Promise((settle) => server.close(settle));
-  return typeof address === "object" ? String(address?.port) : "";
-}
-const port = await closedPort();
+const port = String(await closedPort());
 
 describe("a database that cannot be reached is an error with its remedy, without the password", () => {
   test.each<[string, Partial<URL>, RegExp]>([

@@ -4,7 +4,7 @@ import { businessTypes } from "../src/core/contract/business-types.ts";
 import { financialRecords } from "../src/core/contract/financial-records.ts";
 import { parseExactJson } from "../src/core/contract/json.ts";
 import { keyInfo } from "../src/core/contract/key-info.ts";
-import { loanToValue, unifiedLoanToValue } from "../src/core/contract/loan-to-value.ts";
+import { unifiedLoanToValue } from "../src/core/contract/loan-to-value.ts";
 import type { Query } from "../src/core/contract/operation.ts";
 import {
   classicProductTypes,
@@ -159,23 +159,6 @@ test.each<[Query, string]>([
   [span(unifiedIntervalMaxMs + 1), "43111"],
 ])("a query for records with %j is refused with %s", async (query, code) => {
   expect(await askRecords(unified(), query)).toMatchObject({ status: 400, code });
-});
-
-test("a page has 20 rows unless the query says how many", async () => {
-  const rows = async (query: Query) =>
-    ((await askBills(simulation(), query)).data as { bills: unknown[] }).bills.length;
-  expect([await rows({}), await rows({ limit: "7" })]).toEqual([20, 7]);
-  expect(await codeOf(simulation(), accountBills.path)).toBe("40019");
-});
-
-test("loan-to-value serves an account's own unit, the named one, and v3's, as its mode is", async () => {
-  const simulated = simulation();
-  const [riskUnitId = ""] = simulated.sandbox.account.riskUnitIds;
-  const { data } = await ask(simulated, loanToValue.path);
-  expect((await ask(simulated, loanToValue.path, { riskUnitId })).data).toEqual(data);
-  expect(await codeOf(simulated, loanToValue.path, { riskUnitId: "1" })).toBe("40020");
-  expect(await codeOf(unified(), loanToValue.path)).toBe("40085");
-  expect((await ask(unified(), unifiedLoanToValue.path)).data).toHaveProperty("usdtBalance");
 });
 
 // Of bills of v2, and of records, settings and info of v3; also where it comes about meanwhile.

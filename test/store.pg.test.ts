@@ -17,9 +17,9 @@ import type { Ledger } from "../src/core/words/ledger.ts";
 import type { PageCommit, PageCounts, RejectedRow, WalkEnd } from "../src/core/words/page.ts";
 import { DatabaseError, DatabaseSilentError, LeaseLostError } from "../src/lib/errors.ts";
 import { epochMs, minuteMs } from "../src/lib/time.ts";
-import { accountTables } from "./simulation/tables.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
+import { dividedTables } from "./support/divided-tables.ts";
 import {
   aPage,
   type HeldLedger,
@@ -237,7 +237,7 @@ test("odd settings of the server's sessions change no time and no lock", async (
 describe("whichever statement is lost", () => {
   /** All that is stored of an account, including times and headers. */
   async function contents({ account }: Ledger): Promise<readonly string[]> {
-    const parts = accountTables.map(
+    const parts = dividedTables.map(
       (table) => sql`
       select ${table} as "table", stored::text as "row"
       from ${sql.identifier(table)} as stored

@@ -3,7 +3,6 @@
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
-import type { ApiRequest } from "../src/core/server/request.ts";
 import { readKnownTime } from "../src/core/store/known-time.ts";
 import { isComplete } from "../src/core/sync/is-complete.ts";
 import type { LedgerReport } from "../src/core/sync/ledger-run.ts";
@@ -11,9 +10,8 @@ import { DatabaseError, messageOf, StoppedError } from "../src/lib/errors.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../src/lib/time.ts";
 import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
 import type { Answer } from "../src/wings/sandbox/exchange/api.ts";
-import type { Fault, ScheduledFault } from "./exchange/kinds.ts";
+import type { ScheduledFault } from "./exchange/kinds.ts";
 import { withBrokenRows } from "./exchange/ledger.ts";
-import { withFaults } from "./exchange/network.ts";
 import { faultyExchange } from "./exchange/schedule.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
@@ -50,12 +48,6 @@ const only = ({ ledgers }: { readonly ledgers: readonly LedgerReport[] }): Ledge
   if (ledger === undefined) throw new Error("the run reports no ledger");
   return ledger;
 };
-
-/** Meets chosen requests for bills with a fault, each time they are sent. */
-const _faulty =
-  (decide: (request: ApiRequest) => Fault | undefined) =>
-  (answer: Answer): Answer =>
-    withFaults(answer, decide);
 
 describe("a window that cannot be finished", () => {
   test("a run that is stopped goes on at its cursors, and asks for no page twice", async () => {

@@ -2,6 +2,7 @@ import type pg from "pg";
 import type { BillText } from "../../src/core/contract/bill.ts";
 import { type ProductType, productTypes } from "../../src/core/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/lib/time.ts";
+import { dividedTables } from "../support/divided-tables.ts";
 import type { WrittenBill } from "./committed.ts";
 
 /** A stored row and its physical place in the table, which changes when the row is rewritten. */
@@ -181,32 +182,10 @@ export async function readSpans(
   }));
 }
 
-/** The tables with an account's rows that a history writes. */
-export const accountTables = [
-  "bills",
-  "ledgers",
-  "bill_revisions",
-  "rejected_bills",
-  "windows",
-  "leases",
-  "type_days",
-  "symbol_days",
-  "day_ends",
-  "wallet_balances",
-  "withdrawals",
-  "account_keys",
-  "account_users",
-  "wallet_rules",
-  "bill_order",
-  "ledger_breaks",
-  "break_decisions",
-  "reconciled_chains",
-];
-
 /**
  * Empties all tables that a history writes. Uses delete, since a truncate of so few rows takes
  * eight times as long.
  */
 export async function emptyTables(pool: pg.Pool): Promise<void> {
-  await pool.query(accountTables.map((table) => `delete from ${table};`).join(" "));
+  await pool.query(dividedTables.map((table) => `delete from ${table};`).join(" "));
 }

@@ -3,6 +3,7 @@ import { escapeIdentifier } from "pg";
 import { tables } from "../../src/core/postgres/schema/tables.ts";
 import { migrate } from "../../src/core/store/migrate.ts";
 import { query } from "./query.ts";
+import { byMessage, typeOf } from "./tcp-proxy.ts";
 
 /** The tables that can be distributed by account: it is a part of their key. */
 export const dividedTables: readonly string[] = Object.values(tables)
@@ -153,32 +154,27 @@ export const brokenRules = (text: string): readonly string[] =>
     ? rules.filter(([, isBroken]) => isBroken(text)).map(([rule]) => rule)
     : [];
 
-const [notice, readyForQuery] = ["N", "Z"];
-const headerBytes = 5;
-
 /**
  * Reads the server's side of the protocol, connection by connection, in chunks as they come.
  * @param onStatement called with the notices of each statement: its plan comes after its result, when it is closed.
  */
 export function statementNotices(onStatement: (told: readonly string[]) => void) {
-  const connections = new WeakMap<object, { rest: Buffer; told: string[] }>();
+  const connections = new WeakMap<object, (chunk: Buffer) => void>();
   return (connection: object, chunk: Buffer): void => {
-    const state = connections.get(connection) ?? { rest: Buffer.alloc(0), told: [] };
-    connections.set(connection, state);
-    state.rest = Buffer.concat([state.rest, chunk]);
-    for (;;) {
-      if (state.rest.length < headerBytes) return;
-      const end = 1 + state.rest.readInt32BE(1);
-      if (state.rest.length < end) return;
-      const kind = String.fromCharCode(state.rest.readUInt8());
-      if (kind === notice) state.told.push(messageOf(state.rest.subarray(headerBytes, end)));
-      if (kind === readyForQuery) {
-        if (state.told.length > 0) onStatement(state.told);
-        state.told = [];
-      }
-      state.rest = state.rest.subarray(end);
-    }
+    const reader = connections.get(connection) ?? noticeReader(onStatement);
+    connections.set(connection, reader);
+    reader(chunk);
   };
+}
+
+function noticeReader(onStatement: (told: readonly string[]) => void) {
+  let told: string[] = [];
+  return byMessage((message) => {
+    if (typeOf(message) === "N") told.push(messageOf(message.subarray(5)));
+    if (typeOf(message) !== "Z") return;
+    if (told.length > 0) onStatement(told);
+    told = [];
+  });
 }
 
 /** The field M of a notice; each field ends with a zero. */

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { AddressInfo, Server, Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 
 /** Lets a server listen at a port of this machine; it is closed with all its connections. */
 export async function listening(server: Server) {
@@ -16,4 +16,10 @@ export async function listening(server: Server) {
       await once(server, "close");
     },
   };
+}
+
+/** A port of this machine on which nothing listens. */
+export async function closedPort(): Promise<number> {
+  await using open = await listening(createServer());
+  return Number(open.host.split(":")[1]);
 }

@@ -40,6 +40,24 @@ export async function frontOf(
   };
 }
 
+/**
+ * Splits a stream into messages: one byte of type, then the length of the rest including itself.
+ */
+export function byMessage(use: (message: Buffer) => void): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 5 && rest.length > rest.readInt32BE(1)) {
+      const length = 1 + rest.readInt32BE(1);
+      const message = rest.subarray(0, length);
+      rest = rest.subarray(length);
+      use(message);
+    }
+  };
+}
+
+export const typeOf = (message: Buffer): string => message.toString("latin1", 0, 1);
+
 /** A proxy of a Postgres server that cuts connections where the test says so. */
 export async function proxyTo(
   serverUrl: string,

@@ -1,6 +1,6 @@
 import { Socket } from "node:net";
 import { Client } from "pg";
-import { type Front, frontOf } from "./tcp-proxy.ts";
+import { byMessage, type Front, frontOf, typeOf } from "./tcp-proxy.ts";
 
 type User = { receive(message: Buffer): void; lose(): void };
 type Server = { readonly socket: Socket; readonly number: number; user: User | undefined };
@@ -118,8 +118,6 @@ function serve(client: Socket, pool: Pool): void {
   client.on("close", () => server?.then(({ socket }) => socket.destroy()).catch(() => undefined));
 }
 
-const typeOf = (message: Buffer): string => message.toString("latin1", 0, 1);
-
 function int32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeInt32BE(value);
@@ -128,19 +126,3 @@ function int32(value: number): Buffer {
 
 const frame = (type: string, body: Buffer | string): Buffer =>
   Buffer.concat([Buffer.from(type), int32(4 + body.length), Buffer.from(body)]);
-
-/**
- * Splits a stream into messages: one byte of type, then the length of the rest including itself.
- */
-function byMessage(use: (message: Buffer) => void): (chunk: Buffer) => void {
-  let rest: Buffer = Buffer.alloc(0);
-  return (chunk) => {
-    rest = Buffer.concat([rest, chunk]);
-    while (rest.length >= 5 && rest.length > rest.readInt32BE(1)) {
-      const length = 1 + rest.readInt32BE(1);
-      const message = rest.subarray(0, length);
-      rest = rest.subarray(length);
-      use(message);
-    }
-  };
-}

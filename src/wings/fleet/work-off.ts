@@ -14,8 +14,6 @@ export type WorkDeps = {
   readonly signal: AbortSignal;
   /** Called with errors of the queue, which is retried. */
   readonly onTrouble: (error: unknown) => void;
-  /** Whether to end as soon as no job waits. By default it waits for more. */
-  readonly untilEmpty?: boolean;
 };
 
 /** How often a worker with free places looks for jobs. */
@@ -32,7 +30,7 @@ const lastTriesMax = 5;
  * silent too long has lost its jobs, and its reports about them are ignored.
  */
 export async function workOff(deps: WorkDeps): Promise<void> {
-  const { queue, concurrency, work, clock, signal, onTrouble, untilEmpty = false } = deps;
+  const { queue, concurrency, work, clock, signal, onTrouble } = deps;
   /** Jobs that were fetched and are not settled yet. */
   const held = new Map<string, Job>();
   let wake = Promise.withResolvers<void>();
@@ -56,7 +54,6 @@ export async function workOff(deps: WorkDeps): Promise<void> {
     const free = concurrency - held.size;
     const fetched = free === 0 ? [] : await queue.fetch(free).catch(troubled(onTrouble));
     for (const job of fetched) void begin(job);
-    if (untilEmpty && fetched.length + held.size === 0) break;
     await untilWoken(clock, wake.promise);
   }
   signal.removeEventListener("abort", stop);
