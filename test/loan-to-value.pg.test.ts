@@ -6,6 +6,7 @@ import { readLoanToValue } from "../src/core/contract/loan-to-value.ts";
 import type { Database } from "../src/core/postgres/connect.ts";
 import { Refusal } from "../src/core/server/answer.ts";
 import { openStore } from "../src/core/store/ledger-store.ts";
+import { commitLoanToValue } from "../src/core/store/reference/stored-loan-to-value.ts";
 import { syncLoanToValue } from "../src/core/sync/sync-loan-to-value.ts";
 import { ExchangeError, LeaseLostError } from "../src/lib/errors.ts";
 import { epochMs, minuteMs } from "../src/lib/time.ts";
@@ -44,7 +45,8 @@ async function house() {
     const reading = readLoanToValue(data);
     if ("fault" in reading) throw new Error(reading.fault.reason);
     const { record } = reading;
-    return store.commitLoanToValue({ account, riskUnitId, readAt: at(minute), record });
+    const commit = { account, riskUnitId, readAt: at(minute), record };
+    return store.write((tx) => commitLoanToValue(tx, commit));
   };
   return { ...database, store, bring };
 }
@@ -176,14 +178,13 @@ test("a sync of a parent account names each unit, and one that is wrong leaves t
     },
   });
   await using asking = openClient(sandbox.url, { account: sandbox.account, time });
-  const commitLoanToValue: typeof to.store.commitLoanToValue = (commit) =>
-    time.hold(() => to.store.commitLoanToValue(commit));
+  const write: typeof to.store.write = (work) => time.hold(() => to.store.write(work));
   const [unit = ""] = sandbox.account.riskUnitIds;
   const reports = await time.run(
     syncLoanToValue(
       {
         client: asking.client,
-        held: { store: { commitLoanToValue }, assertHeld: () => undefined },
+        held: { store: { write }, assertHeld: () => undefined },
         signal: new AbortController().signal,
         onFailure: () => undefined,
       },
@@ -213,7 +214,7 @@ test("an account without a loan, as the v3 API says it, is no failure", async ()
   await using asking = openClient(sandbox.url, { account: sandbox.account, time });
   const deps = {
     client: asking.client,
-    held: { store: { commitLoanToValue: () => Promise.reject() }, assertHeld: () => undefined },
+    held: { store: { write: () => Promise.reject() }, assertHeld: () => undefined },
     signal: new AbortController().signal,
     onFailure: (failure: ExchangeError) => failures.push(failure),
   };

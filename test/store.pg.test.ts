@@ -447,7 +447,7 @@ describe("pages that wait for their turn", () => {
   }
 
   test.each([
-    ["bills", /^insert into "bills"/, 0],
+    ["bills", /^insert into bills /, 0],
     ["cursors", /update windows/, 1],
   ])(
     "a group whose connection is lost at its %s is stored page by page, each once",

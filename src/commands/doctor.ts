@@ -427,7 +427,7 @@ async function tryKey(
   assertHeld: () => void = () => undefined,
 ): Promise<TriedKey> {
   const { name } = account;
-  const states = db === undefined ? noStates : await readAccountStates(db, name);
+  const states = db === undefined ? noStates : await readAccountStates(db, [name]);
   const asking = { client, assertHeld, signal, onAttempt: throwIfAway, onFailure: throwIfAway };
   const readerOf = (productType: ProductType) =>
     new LedgerReader(asking, { account: name, productType });

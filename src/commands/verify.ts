@@ -15,7 +15,7 @@ import type { ProductType } from "../core/contract/product-types.ts";
 import { readSideBySide } from "../core/exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import { readAccountStates } from "../core/store/accounts/account-states.ts";
+import { readAccountState } from "../core/store/accounts/account-states.ts";
 import { type BillCount, recount } from "../core/store/bill-counts.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
 import { Leases } from "../core/store/lease.ts";
@@ -208,7 +208,7 @@ export async function compareAccount<OneLedger extends LedgerReader>(
           noticeFailure(notice, ledgerName(progress.ledger))(progress.failure);
       },
     };
-    const state = (await readAccountStates(db, name)).of(name);
+    const state = await readAccountState(db, name);
     const meeting = await identifyAccount(asking, account, state, ledgersOf(comparing));
     if (meeting.ledgers.length === 0) assertSomethingToRead(account, meeting.mode);
     const unserved = notCompared(state.stored, account, meeting.mode);

@@ -40,7 +40,7 @@ export type WrittenBill = {
 export type Write =
   | { readonly kind: "page"; readonly page: PageCommit }
   | { readonly kind: "plan"; readonly plan: LedgerPlan }
-  | { readonly kind: "mode" | "availability" | "balances" | "history" | "key" };
+  | { readonly kind: "key" | "else" };
 
 /** Records what is committed, for each ledger. */
 export function committedLedgers(ledger: SimulatedLedger) {

@@ -114,10 +114,11 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   },
   "src/core/store/ledger-store.ts": {
     "no epoch check": {
-      "=> checkLease(tx, lease)": "=> Promise.resolve()",
+      "=> checkLease(tx, this.#lease)": "=> Promise.resolve()",
+      "checkLease(tx, this.#lease),\n": "Promise.resolve(),\n",
       // A frozen run notices it by its own clock, too; a run whose machine slept does not.
-      "lease.assertHeld?.();\n      return result;": "return result;",
-      "lease.assertHeld?.();\n              return writePages": "return writePages",
+      "this.#lease.assertHeld?.();\n      return result;": "return result;",
+      "this.#lease.assertHeld?.();\n            return writePages": "return writePages",
     },
   },
   "src/core/store/verify-store.ts": {
@@ -210,8 +211,8 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "  const order =\n": "  if (last !== undefined) return last;\n  const order =\n",
     },
     "unified: ledgers ended a day late": {
-      "await held.store.endLedgersOfOtherMode(mode, exchangeNow());":
-        "await held.store.endLedgersOfOtherMode(mode, (exchangeNow() + 86_400_000) as never);",
+      "endLedgersOfOtherMode(tx, name, mode, exchangeNow())":
+        "endLedgersOfOtherMode(tx, name, mode, (exchangeNow() + 86_400_000) as never)",
     },
     "unified: ledgers ended only by the run after the first in the new mode": {
       "if (isKnown || !isTold) return [];":
@@ -221,8 +222,8 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "knownTime(ledger), endedAt) };": "knownTime(ledger), endedAt), unread: [] };",
     },
     "unified: an ended ledger's time told up to the newest that was planned": {
-      "...readTime(await held.store.knownTime(ledger), endedAt) };":
-        "through: undefined, unread: (await held.store.knownTime(ledger)).open.map((walk) => walk.window) };",
+      "...readTime(await store.knownTime(ledger), endedAt) };":
+        "through: undefined, unread: (await store.knownTime(ledger)).open.map((walk) => walk.window) };",
     },
   },
   "src/core/store/accounts/account-states.ts": {

@@ -167,13 +167,6 @@ function watched(
       return note({ kind: "plan", plan }, () => store.recordPlan(plan));
     },
     commitPage: (page) => note({ kind: "page", page }, () => store.commitPage(page)),
-    endLedgersOfOtherMode: (mode, at) =>
-      note({ kind: "mode" }, () => store.endLedgersOfOtherMode(mode, at)),
-    recordAvailability: (given) =>
-      note({ kind: "availability" }, () => store.recordAvailability(given)),
-    write: (work) => note({ kind: "history" }, () => store.write(work)),
-    commitBalances: (given) => note({ kind: "balances" }, () => store.commitBalances(given)),
-    recordBalancesRefused: (wallet, at) =>
-      note({ kind: "balances" }, () => store.recordBalancesRefused(wallet, at)),
+    write: (work) => note({ kind: "else" }, () => store.write(work)),
   };
 }

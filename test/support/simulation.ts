@@ -133,6 +133,7 @@ const holding = <Acts extends object>({ hold }: VirtualClock, store: Acts): Acts
   new Proxy(store, {
     get: (target, name) => {
       const act = Reflect.get<object, PropertyKey>(target, name);
+      if (typeof act !== "function") return act;
       return (...given: unknown[]) => hold(() => act(...given));
     },
   });

@@ -34,6 +34,11 @@ export const contentColumns = contents.map(({ name }) => name);
 /** The columns of a bill's content, in the order of {@link unnested}. */
 export const contentList: SQL = sql.raw(contentColumns.join(", "));
 
+/** The same of the row that a conflict kept out. */
+export const excludedList: SQL = sql.raw(
+  contentColumns.map((name) => `excluded.${name}`).join(", "),
+);
+
 /** What to select of `bills` for a {@link BillText}. */
 export const billTextColumns = sql`
       bills.bill_id as "billId",

@@ -1,15 +1,15 @@
-import { getTableColumns, sql } from "drizzle-orm";
+import { sql } from "drizzle-orm";
 import { DatabaseError } from "../../lib/errors.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { Transaction } from "../postgres/connect.ts";
-import { bills } from "../postgres/schema/schema.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../postgres/values.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
 import { countStored } from "./bill-counts.ts";
 import {
   type BillRow,
   contentList,
+  excludedList,
   isSame,
   keyArrays,
   readBillsByKey,
@@ -155,26 +155,18 @@ export async function writeBills(
   ]);
 }
 
-const key = [bills.account, bills.productType, bills.billId];
-const excluded = Object.fromEntries(
-  Object.entries(getTableColumns(bills))
-    .filter(([, { name }]) => !key.some((part) => part.name === name))
-    .map(([property, { name }]) => [property, sql.raw(`excluded.${name}`)]),
-);
-
 async function upsert(
   tx: Transaction,
   { account, written }: BillChanges,
   now: EpochMs,
 ): Promise<void> {
   const keys = written.map(({ productType, bill: { billId } }) => ({ productType, billId }));
-  const { rowCount } = await tx
-    .insert(bills)
-    .select(sql`
-      select ${account}, product_type, bill_id, ${contentList}, ${isoTime(now)}::timestamptz
-      from unnest(${keyArrays(keys)}, ${unnested(written)})
-        as written (product_type, bill_id, ${contentList})`)
-    .onConflictDoUpdate({ target: key, set: excluded });
+  const { rowCount } = await tx.execute(sql`
+    insert into bills (account, product_type, bill_id, ${contentList}, ingested_at)
+    select ${account}, product_type, bill_id, ${contentList}, ${isoTime(now)}::timestamptz
+    from unnest(${keyArrays(keys)}, ${unnested(written)}) as written (product_type, bill_id, ${contentList})
+    on conflict (account, product_type, bill_id) do update
+    set (${contentList}, ingested_at) = (${excludedList}, excluded.ingested_at)`);
   if (rowCount !== written.length) {
     throw new DatabaseError(
       `the database stored ${rowCount} of ${written.length} bills of account ${account}: ` +

@@ -1,5 +1,3 @@
-import type PQueue from "p-queue";
-import { DatabaseSilentError, LeaseLostError } from "../../lib/errors.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { onlyRow } from "../postgres/values.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
@@ -60,79 +58,5 @@ async function keepRejected(
   const superseded = before.hasCurrentRows ? supersedeRows(tx, pages) : Promise.resolve();
   const counts = pages.map(({ ledger, rejected }) => rejectRows(tx, ledger, rejected));
   const [found] = await Promise.all([Promise.all(counts), superseded]);
-  return found;
-}
-
-/** Commits pages in one transaction. Calls `onUnanswered` where it may have committed them, and fails. */
-type CommitBatch = (
-  pages: readonly PageCommit[],
-  onUnanswered: () => void,
-) => Promise<readonly PageCounts[]>;
-
-type Waiting = PromiseWithResolvers<PageCounts> & { readonly page: PageCommit };
-
-// Bounds what one message writes: 1,600 bills take 10 s on a line of 24 kB/s, and a transaction that sends
-// nothing for 15 s is ended.
-const pagesMax = 16;
-
-/**
- * Commits the pages that wait for their turn as one batch. Each page is still stored whole or not at
- * all: where a batch fails, its pages are tried again one by one, and only those that fail alone fail.
- */
-export function batchCommits(
-  turns: PQueue,
-  commit: CommitBatch,
-): (page: PageCommit) => Promise<PageCounts> {
-  const waiting: Waiting[] = [];
-  let isTurnAsked = false;
-
-  // One turn for all waiting pages. With one each, most turns would find nothing left to do, and delay
-  // other work that waits for its turn.
-  function askForTurn(): void {
-    if (isTurnAsked || waiting.length === 0) return;
-    isTurnAsked = true;
-    void turns.add(commitWaiting);
-  }
-
-  async function commitWaiting(): Promise<void> {
-    isTurnAsked = false;
-    const batch = waiting.splice(0, pagesMax);
-    askForTurn();
-    let isUnanswered = false;
-    const onUnanswered = () => {
-      isUnanswered = true;
-    };
-    try {
-      const counts = await commit(
-        batch.map(({ page }) => page),
-        onUnanswered,
-      );
-      for (const [place, { resolve }] of batch.entries()) resolve(countsAt(counts, place));
-    } catch (error) {
-      // A commit whose answer was lost may have succeeded: a second one would count pages twice.
-      const isFinal =
-        batch.length === 1 ||
-        isUnanswered ||
-        error instanceof LeaseLostError ||
-        error instanceof DatabaseSilentError;
-      if (isFinal) for (const { reject } of batch) reject(error);
-      else for (const { page, resolve, reject } of batch) await alone(page).then(resolve, reject);
-    }
-  }
-
-  const alone = async (page: PageCommit): Promise<PageCounts> =>
-    countsAt(await commit([page], () => undefined), 0);
-
-  return (page) => {
-    const entry = { page, ...Promise.withResolvers<PageCounts>() };
-    waiting.push(entry);
-    askForTurn();
-    return entry.promise;
-  };
-}
-
-function countsAt(counts: readonly PageCounts[], place: number): PageCounts {
-  const found = counts[place];
-  if (found === undefined) throw new Error("defect: a page was committed and not counted");
   return found;
 }

@@ -6,6 +6,7 @@ import type { Operation } from "../contract/operation.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { accountSettings } from "../contract/unified-account.ts";
 import type { Client } from "../exchange/client.ts";
+import { endLedgersOfOtherMode, readAccountState } from "../store/accounts/account-states.ts";
 import {
   type AccountMode,
   type AccountState,
@@ -183,7 +184,7 @@ export type EndedLedger = ReadTime & { readonly ledger: Ledger; readonly endedAt
  * are opened again.
  * @returns the ledgers that this call ended.
  */
-export async function endLedgersOfOtherMode(
+export async function recordMode(
   { held, exchangeNow, settleLagMs }: HeldDeps & Pick<BillsDeps, "settleLagMs">,
   account: Wanted & { readonly name: string },
   state: AccountState,
@@ -203,8 +204,9 @@ export async function endLedgersOfOtherMode(
       await held.store.recordPlan(planLedger(ledger, known, { now: exchangeNow(), settleLagMs }));
     }
   }
-  await held.store.endLedgersOfOtherMode(mode, exchangeNow());
-  const { ended } = await held.store.accountState();
+  const { store } = held;
+  await store.write((tx) => endLedgersOfOtherMode(tx, name, mode, exchangeNow()));
+  const { ended } = await store.read((from) => readAccountState(from, name));
   const isNew = (productType: ProductType) =>
     state.ended.every((before) => before.productType !== productType);
   return Promise.all(
@@ -212,7 +214,7 @@ export async function endLedgersOfOtherMode(
       .filter(({ productType }) => isNew(productType))
       .map(async ({ productType, endedAt }) => {
         const ledger = { account: name, productType };
-        return { ledger, endedAt, ...readTime(await held.store.knownTime(ledger), endedAt) };
+        return { ledger, endedAt, ...readTime(await store.knownTime(ledger), endedAt) };
       }),
   );
 }

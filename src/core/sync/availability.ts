@@ -1,5 +1,6 @@
 import { isRefused, messageOf } from "../../lib/errors.ts";
 import { isDemoProductType, isSpotOrFunding } from "../contract/product-types.ts";
+import { recordAvailability } from "../store/accounts/account-states.ts";
 import type { AccountState, NotAvailable } from "../words/account-state.ts";
 import type { BillsDeps, HeldDeps, LedgerRun } from "./ledger-run.ts";
 
@@ -81,5 +82,7 @@ async function record(
   if (answered.length === 0 && notAvailable.length === 0) return;
   for (const ledger of notAvailable) await ledger.withdraw();
   const refused = notAvailable.map(refusalOf);
-  await held.store.recordAvailability({ refused, answered, askedAt: exchangeNow() });
+  const { store } = held;
+  const told = { refused, answered, askedAt: exchangeNow() };
+  await store.write((tx) => recordAvailability(tx, store.account, told));
 }

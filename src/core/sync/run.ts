@@ -2,19 +2,20 @@ import PQueue from "p-queue";
 import { ExchangeError } from "../../lib/errors.ts";
 import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
+import { readAccountState } from "../store/accounts/account-states.ts";
 import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
 import type { Walk } from "../words/ledger.ts";
 import {
   assertSomethingToRead,
   type EndedLedger,
-  endLedgersOfOtherMode,
   identifyAccount,
+  recordMode,
 } from "./account-mode.ts";
 import { failRefused, withoutRefused } from "./availability.ts";
 import { failureScope } from "./failure-scope.ts";
 import { type AskingDeps, type BillsDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
 import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recovered.ts";
-import { askBalances, commitBalances } from "./sync-balances.ts";
+import { askBalances, recordBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageHabits } from "./walk/answers.ts";
@@ -69,7 +70,7 @@ export async function syncAccount(
   };
   let runs: readonly LedgerRun[] = [];
   try {
-    const state = await held.store.accountState();
+    const state = await held.store.read((from) => readAccountState(from, name));
     const pageHabits = new PageHabits();
     const ledgerOf = (productType: ProductType) =>
       new LedgerRun(deps, { account: name, productType }, pageHabits);
@@ -80,7 +81,7 @@ export async function syncAccount(
     const productTypes = ledgers.map(({ ledger }) => ledger.productType);
     await held.takeKey?.({ info, productTypes });
     report.mode = mode;
-    report.ended = await endLedgersOfOtherMode(deps, account, state, identity);
+    report.ended = await recordMode(deps, account, state, identity);
     if (ledgers.length === 0) assertSomethingToRead(account, mode);
     if (ltv) report.loanToValue = await syncLoanToValue(deps, mode, name, riskUnitIds);
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
@@ -95,7 +96,7 @@ export async function syncAccount(
     report.ledgers = await Promise.all(wanted.map((ledger) => ledger.report()));
     const whole = report.ledgers.filter(({ error }) => error === undefined);
     await syncWithdrawals(deps, name, state);
-    await commitBalances(deps, state, balances, whole);
+    await recordBalances(deps, state, balances, whole);
     if (recover === undefined || whole.length === 0) return report;
     const types = whole.map(({ ledger }) => ledger.productType);
     report.recovery = await recover(deps, name, types);

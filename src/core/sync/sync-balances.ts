@@ -1,5 +1,5 @@
 import { ExchangeError } from "../../lib/errors.ts";
-import { dayMs } from "../../lib/time.ts";
+import { dayMs, type EpochMs } from "../../lib/time.ts";
 import {
   unifiedProductTypes,
   unifiedWallet,
@@ -7,7 +7,8 @@ import {
   walletOf,
 } from "../contract/product-types.ts";
 import { balancesQuestion } from "../contract/wallet-balances.ts";
-import type { BalancesCommit } from "../store/wallet-balances.ts";
+import { recordRefused } from "../store/accounts/account-states.ts";
+import { type BalancesCommit, commitBalances } from "../store/wallet-balances.ts";
 import type { AccountState } from "../words/account-state.ts";
 import type { Ledger } from "../words/ledger.ts";
 import { isOfProductType } from "./failure-scope.ts";
@@ -46,24 +47,31 @@ export async function askBalances(
  * no run: failures are told.
  * @param ledgers those that were read without an error.
  */
-export async function commitBalances(
+export async function recordBalances(
   { held, exchangeNow, onFailure }: Pick<AskingDeps, "held" | "exchangeNow" | "onFailure">,
   { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   balances: readonly ToldBalances[],
   ledgers: readonly { readonly ledger: Ledger }[],
 ): Promise<void> {
+  const { store } = held;
   for (const wallet of walletsOf(ledgers)) {
     const told = balances.find((one) => one.wallet === wallet);
     if (told === undefined) continue;
+    const row = {
+      account: store.account,
+      productType: wallet === unifiedWallet ? "" : wallet,
+    };
+    const refusedAt = (at: EpochMs | undefined) =>
+      store.write((tx) => recordRefused(tx, row, "balances_refused_at", at));
     if (!("error" in told)) {
-      await held.store.commitBalances(told);
-      if (balancesRefusedAt.has(wallet)) await held.store.recordBalancesRefused(wallet, undefined);
+      await store.write((tx) => commitBalances(tx, store.account, told));
+      if (balancesRefusedAt.has(wallet)) await refusedAt(undefined);
       continue;
     }
     const { error } = told;
     const what = `balances of ${wallet} are not compared: ${error.message}`;
     onFailure(new ExchangeError(error.kind, what, { cause: error }));
-    if (isOfProductType(error.kind)) await held.store.recordBalancesRefused(wallet, exchangeNow());
+    if (isOfProductType(error.kind)) await refusedAt(exchangeNow());
   }
 }
 

@@ -11,14 +11,17 @@ import {
 } from "../contract/loan-to-value.ts";
 import type { Client } from "../exchange/client.ts";
 import type { LeasedAccount } from "../store/ledger-store.ts";
-import type { LoanToValueChange } from "../store/reference/stored-loan-to-value.ts";
+import {
+  commitLoanToValue,
+  type LoanToValueChange,
+} from "../store/reference/stored-loan-to-value.ts";
 import type { AccountMode } from "../words/account-state.ts";
 import { failureScope } from "./failure-scope.ts";
 
 type LoanToValueDeps = {
   readonly client: Client;
   readonly held: {
-    readonly store: Pick<LeasedAccount["store"], "commitLoanToValue">;
+    readonly store: Pick<LeasedAccount["store"], "write">;
     readonly assertHeld: LeasedAccount["assertHeld"];
   };
   readonly signal: AbortSignal;
@@ -99,7 +102,7 @@ async function syncRiskUnit(
     const reading = readLoanToValue(data);
     if ("fault" in reading) throw new BrokenRecordError(reading.fault);
     const commit = { account, riskUnitId, readAt: requestTime, record: reading.record };
-    const change = await held.store.commitLoanToValue(commit);
+    const change = await held.store.write((tx) => commitLoanToValue(tx, commit));
     return { account, riskUnitId, stored: { ...commit, change }, error: undefined };
   } catch (error) {
     const isWithoutLoan = error instanceof ExchangeError && error.code === noLoanCode;

@@ -1,13 +1,18 @@
 import { ExchangeError } from "../../lib/errors.ts";
 import { printableLine } from "../../lib/printable.ts";
-import { dayMs, epochMs } from "../../lib/time.ts";
+import { dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
 import {
   type Withdrawal,
   withdrawalRowsMax,
   withdrawalSpanMaxMs,
   withdrawalsApis,
 } from "../contract/withdrawals.ts";
-import type { UnrecordedWithdrawals } from "../store/withdrawals.ts";
+import { recordRefused } from "../store/accounts/account-states.ts";
+import {
+  commitWithdrawals,
+  readUnrecorded,
+  type UnrecordedWithdrawals,
+} from "../store/withdrawals.ts";
 import type { AccountState } from "../words/account-state.ts";
 import { isOfProductType } from "./failure-scope.ts";
 import type { AskingDeps } from "./ledger-run.ts";
@@ -29,18 +34,22 @@ export async function syncWithdrawals(
   { withdrawalsRefusedAt }: Pick<AccountState, "withdrawalsRefusedAt">,
 ): Promise<void> {
   const { exchangeNow, held, onFailure } = deps;
+  const { store } = held;
   const now = exchangeNow();
+  const refusedAt = (at: EpochMs | undefined) =>
+    store.write((tx) =>
+      recordRefused(tx, { account, productType: "" }, "withdrawals_refused_at", at),
+    );
   if (withdrawalsRefusedAt !== undefined && now - withdrawalsRefusedAt < dayMs) return;
   try {
-    const wallets = await held.store.unrecordedWithdrawals(now);
+    const wallets = await store.read((db) => readUnrecorded(db, account, now));
     for (const wallet of wallets) await readWallet(deps, wallet);
-    if (wallets.length > 0 && withdrawalsRefusedAt !== undefined)
-      await held.store.recordWithdrawalsRefused(undefined);
+    if (wallets.length > 0 && withdrawalsRefusedAt !== undefined) await refusedAt(undefined);
   } catch (error) {
     if (!(error instanceof ExchangeError)) throw error;
     const what = `the fees of withdrawals of ${account} are not known: ${error.message}`;
     onFailure(new ExchangeError(error.kind, what, { cause: error }));
-    if (isOfProductType(error.kind)) await held.store.recordWithdrawalsRefused(now);
+    if (isOfProductType(error.kind)) await refusedAt(now);
   }
 }
 
@@ -80,8 +89,10 @@ async function readSpan(
         onFailure(new ExchangeError("malformed", what));
       }
     }
-    if (withdrawals.size > 0)
-      await held.store.commitWithdrawals({ wallet, withdrawals: [...withdrawals.values()] });
+    if (withdrawals.size > 0) {
+      const commit = { wallet, withdrawals: [...withdrawals.values()] };
+      await held.store.write((tx) => commitWithdrawals(tx, held.store.account, commit));
+    }
     const lowest = lowestId([...withdrawals.keys()]);
     if (data.length < withdrawalRowsMax || lowest === undefined || lowest === below) return;
     below = lowest;

@@ -48,10 +48,13 @@ export type AccountStates = {
 /** The states before the first migration: nothing is known of any account. */
 export const noStates: AccountStates = { accounts: [], of: () => noState };
 
+export const readAccountState = async (db: Queryable, account: string): Promise<StoredState> =>
+  (await readAccountStates(db, [account])).of(account);
+
 /** Reads the states of all accounts, or of some. */
 export async function readAccountStates(
   db: Queryable,
-  accounts?: string | readonly string[],
+  accounts?: readonly string[],
 ): Promise<AccountStates> {
   return withDatabaseErrors(async () => {
     const { rows } = await db.execute<Row>(sql`
@@ -69,7 +72,7 @@ export async function readAccountStates(
         ${msOf(sql`withdrawals_refused_at`)} as withdrawals_refused_at,
         first_unread_at is not null as is_stored
       from ledgers
-      where ${isOneOf(typeof accounts === "string" ? [accounts] : accounts)}
+      where ${isOneOf(accounts)}
       order by account, product_type`);
     const states = new Map(
       [...Map.groupBy(rows, (row) => row.account)].map(([name, own]) => [name, stateOf(own)]),

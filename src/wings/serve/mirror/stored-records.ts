@@ -5,7 +5,7 @@ import type { LoanToValue, loanToValue } from "../../../core/contract/loan-to-va
 import { symbolFields, type symbols } from "../../../core/contract/symbols.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { Refusal } from "../../../core/server/answer.ts";
-import { readAccountStates } from "../../../core/store/accounts/account-states.ts";
+import { readAccountState } from "../../../core/store/accounts/account-states.ts";
 import { readLastSnapshot } from "../../../core/store/reference/stored-loan-to-value.ts";
 import {
   type ListedRow,
@@ -26,8 +26,7 @@ export async function serveSettings(
   { read }: ServeDeps,
 ): Promise<Served> {
   const is = await read(
-    async (tx) =>
-      (await readAccountStates(tx, account)).of(account).mode?.name ?? storedMode(tx, account),
+    async (tx) => (await readAccountState(tx, account)).mode?.name ?? storedMode(tx, account),
   );
   return { data: is === "unified" ? { uid: "", accountMode: is } : refusedMode("unified") };
 }
