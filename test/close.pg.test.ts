@@ -334,7 +334,9 @@ test("the exchange's own balances stand beside opening and closing", async () =>
     and bill_id = (select min(bill_id) from bills ${ofFund} and c_time > '2026-02-02Z')`;
   await db.execute(add(1));
   expect(await checks()).toEqual([]);
-  expect((await report()).problems.join()).toMatch(/fund\/USDT-FUTURES does not add up.*by hand/);
+  expect((await report()).problems.join()).toMatch(
+    /fund\/USDT-FUTURES\/USDT does not add up.*by hand/,
+  );
   await db.execute(add(-1));
 });
 

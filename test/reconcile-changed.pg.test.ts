@@ -19,6 +19,7 @@ import {
   restate,
 } from "./support/changing-ledger.ts";
 import { openTestDatabase } from "./support/database.ts";
+import { unproven } from "./support/unproven.ts";
 
 const everything = { accounts: undefined, productTypes: undefined };
 
@@ -144,9 +145,11 @@ test.each(seeds)(
       }
       await age(db, unchecked);
       await reconcile(db, everything, { isFull: false });
+      expect(await unproven(db), `step ${step}`).toEqual([]);
       const found = await findings(db);
       await reconcile(db, everything, { isFull: true });
       expect(found, `step ${step}`).toEqual(await findings(db));
+      expect(await unproven(db)).toEqual([]);
     }
     expect((await findings(db)).length).toBeGreaterThan(3);
     expect(checks.whole).toBeLessThan(checks.all);

@@ -26,11 +26,17 @@ import {
   unifiedLedger,
   unifiedStart,
 } from "./support/unified-ledger.ts";
+import { unproven } from "./support/unproven.ts";
 
 const { db } = await fileDatabase();
 
-const check = (account: string, isFull = false) =>
-  reconcile(db, { accounts: [account], productTypes: undefined }, { isFull });
+/** A check, after which each balance that does not follow is one that it found. */
+async function check(account: string, isFull = false) {
+  const checked = await reconcile(db, { accounts: [account], productTypes: undefined }, { isFull });
+  for (const from of [undefined, unifiedStart + 3 * hourMs, (unifiedStart + unifiedEnd) / 2])
+    expect(await unproven(db, [account], { from })).toEqual([]);
+  return checked;
+}
 
 const uncovered = { uncovered: [...unifiedProductTypes] };
 const textOf = (decimal: bigint) => decimalText(decimal, "needed", unifiedPlaces);

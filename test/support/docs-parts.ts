@@ -143,6 +143,8 @@ const promises: Readonly<Record<string, string>> = {
   "No false success": "A run that did not finish exits non-zero and names what is missing",
   "Quiet secrets": "No log, error, row or report contains a key, secret, passphrase or signature",
   "Twice is once": "A second run over unchanged data changes no row but the run log",
+  "Proven balances":
+    "A report and an export of a period, and status of the newest days, name the first bill whose balance does not follow",
   "Stored days": "Stored days agree with the bills at every commit, and so do views",
   Bounded: "Every loop, retry, wait and body has a limit",
   "One account one ledger": "A key of another account writes nothing under a known name",

@@ -29,6 +29,12 @@ const ledger = ({
   values ('a', '${type}', 1, '{${covered}}', '{${lost}}', '{${open}}', '${settled}', '${stored}');
   insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at)
   values ('a', '${type}', '1', 1, 0, 'open_long', 'USDT', 2, '{200 d}', '${stored}')`;
+/** Two bills of the last hours, of which one moves 1. */
+const newest = (balance: number) => `
+  insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at)
+  values
+    ('a', 'USDT-FUTURES', '2', 1, 0, 'open_long', 'USDT', 3, '{6 h}', '{1 d}'),
+    ('a', 'USDT-FUTURES', '3', 1, 0, 'open_long', 'USDT', ${balance}, '{5 h}', '{1 d}')`;
 const told = (mayDiffer: string, balance: string, wallet = "USDT-FUTURES") => `
   insert into wallet_balances (account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ, expected)
   values ('a', '${wallet}', 'USDT', '{2 h}', '{1 h}', ${balance}, ${mayDiffer}, 2)`;
@@ -238,6 +244,13 @@ export const healthStates: readonly HealthState[] = [
     `insert into runs (run_id, command, started_at, outcome)
     values (gen_random_uuid(), 'sync', clock_timestamp(), 'running')`,
   ]),
+  fine("balances of the last hours that follow", [...well, newest(4)]),
+  wrong(
+    "broken",
+    "a balance of the last hours that does not follow, of which no check says so",
+    [...well, newest(5)],
+    { next: "bill-sync reconcile --full --repair" },
+  ),
   wrong(
     "broken",
     "a transfer whose legs differ, which is of no wallet",

@@ -74,11 +74,11 @@ export async function readCloseReport(
   const balanceChecks = await readBalanceChecks(tx, scope.accounts, span);
   const accounts = [...new Set(wallets.map(({ account }) => account))];
   const legs = await readFlows(tx, accounts, span);
-  const isChanged = ({ account, productTypes }: LedgerClose["wallet"]) =>
+  const isChanged = ({ account, productType }: LedgerClose["wallet"]) =>
     findings.some(
       (finding) =>
         finding.account === account &&
-        productTypes.some((type) => type === finding.ledger) &&
+        finding.ledger === productType &&
         finding.kind === "broken" &&
         finding.breakIds.length === 0,
     );

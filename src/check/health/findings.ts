@@ -3,7 +3,6 @@ import { isNeverRead, type RosterLedger } from "../../accounts/roster.ts";
 import { type ProductType, walletOf } from "../../core/contract/product-types.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import { isOneOf, msOf, textArray, timeFrom, timeOf } from "../../core/postgres/values.ts";
-import { keyOf, storedLess, typeDaySums } from "../../core/store/day-sums.ts";
 import { ledgerTimes } from "../../core/store/known-time.ts";
 import { isOpenRejection } from "../../core/store/rejected-bills.ts";
 import { comparedBalances } from "../../core/store/wallet-balances.ts";
@@ -15,6 +14,7 @@ import { dayMs, type EpochMs, epochMs, hourMs, retentionMs } from "../../lib/tim
 import { unexplainedDetail, unexplainedSums } from "../reconcile/unexplained.ts";
 import { breaksNamedMax, type Finding, type Kind, kindNames } from "./kinds.ts";
 import { begunWindows } from "./ledger-status.ts";
+import { unprovenBalances } from "./proof.ts";
 import { isSyncAtWork, isUnhinderedSync } from "./runs.ts";
 import type { Accepted } from "./verdict.ts";
 
@@ -175,39 +175,16 @@ function neverRead({ accounts, roster = [] }: FindingScope): SQL {
   );
 }
 
-/**
- * The ledgers whose bills of a period differ from the sums that were kept when they were stored: somebody changed or
- * deleted rows, and no full check has seen it yet. It reads the period's bills, so only what is made of them asks for it.
- */
-function changedBills({ accounts }: FindingScope, { from, to }: Span): SQL {
-  const startOf = (time: number) => sql`date_trunc('day', ${timeOf(time)}, 'UTC')`;
-  const first = from === undefined ? sql`'-infinity'::timestamptz` : startOf(from);
-  const last = to === undefined ? sql`'infinity'::timestamptz` : startOf(to - 1);
-  const stored = sql`${isOneOf(accounts)}
-          and day between (${first} at time zone 'UTC')::date and (${last} at time zone 'UTC')::date`;
-  const billsOfPeriod = {
-    from: sql`bills`,
-    where: sql`${isOneOf(accounts)} and c_time >= ${first} and c_time < ${last} + interval '24 hours'`,
-  };
-  return select(
+/** The chains with balances that do not follow any more: see proof.ts. */
+const unproven = (scope: FindingScope): SQL =>
+  select(
     "broken",
     {
-      ledger: sql`product_type`,
-      since: sql`day::timestamp at time zone 'UTC'`,
-      detail: sql`'bills were changed, added or deleted by hand, on ' || days || case days when 1 then ' day' else ' days' end`,
+      ...{ ledger: sql`wallet`, coin: sql`coin`, since: sql`since`, until: sql`until` },
+      ...{ count: sql`balances`, detail: sql`detail`, difference: sql`difference` },
     },
-    sql`(
-      select account, product_type, min(day) as day, count(distinct day) as days
-      from (
-        select account, product_type, day
-        from ${storedLess(typeDaySums, stored, billsOfPeriod)}
-        group by ${keyOf(typeDaySums)}
-        having sum(bills) <> 0 or sum(amount_in + amount_out) <> 0 or sum(fee_in + fee_out) <> 0
-      ) as wrong
-      group by account, product_type
-    ) as found`,
+    sql`${unprovenBalances(scope)} as found`,
   );
-}
 
 /**
  * A select a kind. Each names its accounts, and joins by account alone, so that a distributed database reads
@@ -223,7 +200,7 @@ function findings(scope: FindingScope): SQL {
     balanceFinding(scope),
     ...(productTypes === undefined && span === undefined ? accountFindings(scope) : []),
     neverRead(scope),
-    ...(span === undefined ? [] : [changedBills(scope, span)]),
+    unproven(scope),
   ];
   const isWithin = [
     names === undefined ? sql`true` : sql`ledger = any(${textArray(names)}::text[])`,

@@ -85,7 +85,8 @@ const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =
 export const findingKinds = {
   broken: {
     severity: "critical",
-    meaning: "reconcile found a place where the ledger does not add up, which nobody accepted",
+    meaning:
+      "a place where the ledger does not add up, which nobody accepted: reconcile found it, or a balance does not follow that did",
     title: "It does not add up",
     what: (group) => {
       const { count, detail, since } = group;
@@ -96,7 +97,7 @@ export const findingKinds = {
       );
     },
     remedy: (finding) =>
-      finding.isRepairable ? repair : accept(finding, "bill-sync reconcile --full"),
+      finding.isRepairable ? repair : accept(finding, "bill-sync reconcile --full --repair"),
   },
   lost: {
     severity: "critical",

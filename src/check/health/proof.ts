@@ -1,0 +1,213 @@
+import { type SQL, sql } from "drizzle-orm";
+import { isOneOf, textArray, timeOf } from "../../core/postgres/values.ts";
+import { bookedMaxOf, endPlace, joinOrder } from "../../core/views/chain-order.ts";
+import {
+  joinRules,
+  productTypesArray,
+  walletMoves,
+  walletOf,
+} from "../../core/views/wallet-moves.ts";
+import type { Interval } from "../../core/words/intervals.ts";
+import { dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
+
+/*
+ * Opening plus the sum of a period's bills is the closing that the exchange served, if each balance follows from the one
+ * before. `reconcile` has judged each of them, and stored which do not follow. One that does not follow now, and is not
+ * among these, followed then: somebody changed or deleted rows by hand.
+ */
+
+/**
+ * Without a period, the balances of so many days are compared, so that who looks once a day sees each change. A bill takes
+ * 5 µs: two days of a ledger with a million bills a year 30 ms.
+ */
+const newestMs = 2 * dayMs;
+
+/** Of more ledgers, only those of named accounts or of a period are compared. */
+const ledgersMax = 1_000;
+
+// A coin that was quiet for longer is looked for in all bills before.
+const recentMs = 31 * dayMs;
+
+// One unit in the last place of a balance, by which each bill may be rounded.
+const lastPlace = sql`0.00000001`;
+
+const moves = walletMoves("bills");
+
+type Rows = { readonly from: SQL; readonly where: SQL };
+
+const rowsOf = ({ from, where }: Rows): SQL => sql`
+          select
+            bills.account,
+            ${walletOf("bills.product_type")} as wallet,
+            bills.coin,
+            bills.product_type,
+            bills.bill_id,
+            bills.c_time,
+            bills.balance,
+            greatest(bills.c_time, bill_order.booked_at) as booked_at,
+            coalesce(bill_order.place, 0) as place,
+            ${moves.amount} + ${moves.fee} as moved
+          from ${from}
+          ${joinRules("bills")}
+          ${joinOrder("bills")}
+          where ${where}`;
+
+/** The bills of a period's chains from the last one before it that shows a balance, or up to the first one after it. */
+function rowsBeside(ofPeriod: SQL, isBefore: boolean, end: number): Rows {
+  const ofChain = sql`bills.account = chains.account
+              and bills.product_type = any(${productTypesArray("chains.wallet")})
+              and bills.coin = chains.coin`;
+  const [edge, recent] = [timeOf(end), timeOf(end + (isBefore ? -recentMs : recentMs))];
+  const [first, last] = isBefore ? [recent, edge] : [edge, recent];
+  const shown = (condition: SQL) => sql`(
+              select ${isBefore ? sql`max` : sql`min`}(bills.c_time)
+              from bills
+              where ${ofChain}
+                and bills.balance is not null
+                and ${condition}
+            )`;
+  const nearest = sql`coalesce(
+                ${shown(sql`bills.c_time >= ${first} and bills.c_time < ${last}`)},
+                ${shown(isBefore ? sql`bills.c_time < ${first}` : sql`bills.c_time >= ${last}`)}
+              )`;
+  const late = bookedMaxOf("wallet");
+  return {
+    from: sql`(
+            select chains.*, ${isBefore ? sql`${nearest} - ${late}` : sql`${nearest} + ${late}`} as nearest
+            from (
+              select distinct bills.account, ${walletOf("bills.product_type")} as wallet, bills.coin
+              from bills
+              where ${ofPeriod}
+            ) as chains
+          ) as chains
+          join bills on ${ofChain}`,
+    where: isBefore
+      ? sql`bills.c_time >= nearest and bills.c_time < ${edge}`
+      : sql`bills.c_time >= ${edge} and bills.c_time <= nearest`,
+  };
+}
+
+/**
+ * Each bill that shows a balance, and how far that is off the one before and what was moved since.
+ * @param isWhole whether from the balance before the period to the one after it.
+ */
+function stepsOf(accounts: readonly string[] | undefined, { from, to }: Span, isWhole: boolean) {
+  const ofPeriod = sql.join(
+    [
+      accounts === undefined ? sql`true` : sql`bills.account = any(${textArray(accounts)}::text[])`,
+      ...(from === undefined ? [] : [sql`bills.c_time >= ${timeOf(from)}`]),
+      ...(to === undefined ? [] : [sql`bills.c_time < ${timeOf(to)}`]),
+    ],
+    sql` and `,
+  );
+  const rows = [
+    { from: sql`bills`, where: ofPeriod },
+    ...(from === undefined || !isWhole ? [] : [rowsBeside(ofPeriod, true, from)]),
+    ...(to === undefined || !isWhole ? [] : [rowsBeside(ofPeriod, false, to)]),
+  ];
+  // By columns, so that the second window needs no sort of its own.
+  const chainOf = (bills: string) =>
+    sql`partition by account, wallet, coin order by ${endPlace(bills)}`;
+  return sql`(
+      select
+        account, wallet, coin, product_type, bill_id, c_time,
+        base - lag(base) over chain as off,
+        position - lag(position) over chain as steps,
+        lag(c_time) over chain as base_time,
+        lag(product_type) over chain as base_type,
+        lag(bill_id) over chain as base_bill
+      from (
+        select
+          bills.*,
+          balance - sum(moved) over chain as base,
+          row_number() over chain as position
+        from (${sql.join(rows.map(rowsOf), sql` union all `)}
+        ) as bills
+        window chain as (${chainOf("bills")} rows unbounded preceding)
+      ) as running
+      where balance is not null
+      window chain as (${chainOf("running")})
+    ) as shown`;
+}
+
+type Span = { readonly [end in keyof Interval]?: Interval[end] | undefined };
+
+type Asked = {
+  readonly accounts?: readonly string[] | undefined;
+  /** The exchange's time. */
+  readonly now: EpochMs;
+  readonly span?: Span | undefined;
+};
+
+/**
+ * The chains with balances that do not follow though the last check found that they do, with the first one. Nothing is
+ * said of wallets of which bills were stored since that check: they are `unchecked`.
+ * @param span the period. Default the newest days.
+ */
+export function unprovenBalances({ accounts, now, span }: Asked): SQL {
+  const period = span ?? { from: epochMs(now - newestMs) };
+  const isOne = isOneOf(accounts);
+  const isAnchor = (bill: SQL, type: SQL) => sql`anchor in (${bill}, ${type} || '/' || ${bill})`;
+  // A wrong balance, after which the next one is right again.
+  const isUndone = sql`abs(difference + off) <= 100 * ${lastPlace}`;
+  const isFew = sql`(select count(*) from ledgers where ${isOne}) <= ${ledgersMax}`;
+  return sql`(
+      select
+        account,
+        wallet,
+        coin,
+        count(*) as balances,
+        min(base_time) as since,
+        max(c_time) + interval '1 ms' as until,
+        (array_agg(
+          'bill ' || bill_id || ' does not follow from bill ' || base_bill || ', and rows were changed or deleted by hand'
+          order by c_time, bill_id
+        ))[1] as detail,
+        trim_scale(case count(*) when 1 then sum(off) else sum(abs(off)) end) as difference
+      from ${stepsOf(accounts, period, span !== undefined)}
+      join (
+        select
+          account, wallet, coin, checked_before, reconciled_through, unexplained,
+          lower(covered) as covered_from,
+          -- As src/check/reconcile/judge.ts has it.
+          rounded >= greatest(3, tested * 0.01) as does_round
+        from reconciled_chains
+        where ${isOne}
+      ) as chains using (account, wallet, coin)
+      join (
+        select account, ${walletOf("product_type")} as wallet, max(stored_at) as stored_at
+        from ledgers
+        where ${isOne}
+        group by 1, 2
+      ) as stored using (account, wallet)
+      where off <> 0
+        and ${period.from === undefined ? sql`true` : sql`c_time >= ${timeOf(period.from)}`}
+        and ${period.to === undefined ? sql`true` : sql`base_time < ${timeOf(period.to)}`}
+        and ${span === undefined ? isFew : sql`true`}
+        and isfinite(checked_before)
+        and coalesce(stored_at < checked_before, true)
+        and coalesce(c_time < reconciled_through, true)
+        -- Before, another product type may have moved it.
+        and (wallet <> 'UTA' or base_time >= covered_from)
+        and not (does_round and abs(off) <= steps * ${lastPlace})
+        and not exists (
+          select 1
+          from ledger_breaks
+          where ledger_breaks.account = shown.account
+            and ledger_breaks.ledger = shown.wallet
+            and ledger_breaks.coin = shown.coin
+            and state <> 'resolved'
+            and (
+              difference = off and ${isAnchor(sql`bill_id`, sql`product_type`)}
+              or ${isUndone} and ${isAnchor(sql`base_bill`, sql`base_type`)}
+            )
+        )
+        and not exists (
+          select 1
+          from jsonb_to_recordset(unexplained) as one (at timestamptz, difference numeric)
+          where difference = off and at = c_time
+            or ${isUndone} and at = base_time
+        )
+      group by account, wallet, coin
+    )`;
+}
