@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { strayText } from "../src/core/sync/walk/pages.ts";
+import { strayText } from "../src/core/sync/walk/strays.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/lib/printable.ts";
 import { epochMs } from "../src/lib/time.ts";
 import { table, tableText } from "../src/output/result.ts";

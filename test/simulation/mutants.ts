@@ -70,6 +70,8 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
     "windows asked for without the millisecond at their start": {
       "Math.max(window.from - 1, edge)": "Math.max(window.from, edge)",
     },
+  },
+  "src/core/sync/walk/strays.ts": {
     "a page of another time believed": {
       "if (isAnother || !strays.every(isPlaced)) {": "if (isAnother === undefined) {",
       "return this.#doubtful.size > 0;": "return false;",

@@ -2,7 +2,8 @@ import { pageSizeMax } from "../../core/contract/account-bills.ts";
 import { type BillsApi, type BillsQuestion, billsApiOf } from "../../core/contract/bills-api.ts";
 import type { LedgerReader } from "../../core/sync/ledger-reader.ts";
 import { lowestId, type RowPlace } from "../../core/sync/walk/answers.ts";
-import { edgeAwareFetch, placesOf, readRows, Strays } from "../../core/sync/walk/pages.ts";
+import { edgeAwareFetch, placesOf, readRows } from "../../core/sync/walk/pages.ts";
+import { Strays } from "../../core/sync/walk/strays.ts";
 import {
   type Interval,
   intersect,

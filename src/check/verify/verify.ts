@@ -7,7 +7,7 @@ import type { LedgerStore } from "../../core/sync/ledger-run.ts";
 import { type BillsDeps, LedgerRun } from "../../core/sync/ledger-run.ts";
 import { readLedgers } from "../../core/sync/run.ts";
 import { PageHabits } from "../../core/sync/walk/answers.ts";
-import { isStray } from "../../core/sync/walk/pages.ts";
+import { isStray } from "../../core/sync/walk/strays.ts";
 import { type Interval, intersect, interval } from "../../core/words/intervals.ts";
 import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
 import type { PageCommit, PageCounts, ReadRows, RejectedRow } from "../../core/words/page.ts";

@@ -1,14 +1,12 @@
 import { ExchangeError } from "../../../lib/errors.ts";
-import { printableLine } from "../../../lib/printable.ts";
-import { type EpochMs, epochMs, isoTime, minuteMs, secondMs } from "../../../lib/time.ts";
+import { type EpochMs, epochMs, minuteMs, secondMs } from "../../../lib/time.ts";
 import type { BillPage } from "../../contract/account-bills.ts";
 import type { Bill } from "../../contract/bill.ts";
 import type { BillsApi } from "../../contract/bills-api.ts";
-import { compareIds } from "../../contract/compare-ids.ts";
 import type { Interval } from "../../words/intervals.ts";
 import type { ReadRows, RejectedRow } from "../../words/page.ts";
 import { edgeMarginMs, horizonAt } from "../../words/plan.ts";
-import { isPlaced, lowestId, type PlacedRow, type Question, type RowPlace } from "./answers.ts";
+import type { Question, RowPlace } from "./answers.ts";
 
 /** The request for one page, with the times as they are sent. */
 export type PageRequest = {
@@ -147,100 +145,3 @@ export class ServedRows {
     return unknown;
   }
 }
-
-// How the exchange rounds bounds is not known, so times up to a minute outside them are accepted. A page that
-// answers another request is days off.
-const boundsToleranceMs = minuteMs;
-
-type AskedTime = Pick<PageRequest, "startTime" | "endTime">;
-
-/** Whether a row's time is far outside of the time that was asked for. */
-export const isStray = (cTime: EpochMs | undefined, { startTime, endTime }: AskedTime): boolean =>
-  cTime !== undefined &&
-  (cTime < startTime - boundsToleranceMs || cTime > endTime + boundsToleranceMs);
-
-/**
- * The bills of another time that a walk was served. An exchange that finds bills by the time of their booking
- * serves those that were booked late among the others: another bill of the window has a lower id. Else the page
- * may answer another request, and bills of the window may be missing.
- */
-export class Strays {
-  readonly #late = new Set<string>();
-  readonly #doubtful = new Map<string, PlacedRow>();
-  #lowest: string | undefined;
-
-  /**
-   * Judges a page.
-   * @returns its rows of the time that was asked for, and in words what bills are now known to have been booked late.
-   * @throws ExchangeError where nothing of the page is of the time that was asked for, and it was not met before.
-   */
-  judge(
-    rows: readonly RowPlace[],
-    asked: AskedTime,
-  ): { readonly inside: readonly RowPlace[]; readonly late: string | undefined } {
-    const inside = rows.filter(({ cTime }) => !isStray(cTime, asked));
-    const strays = rows.filter(({ cTime }) => isStray(cTime, asked));
-    const isMet = (row: RowPlace) => isPlaced(row) && this.has(row.billId);
-    const isAnother = inside.length === 0 && !strays.every(isMet);
-    if (isAnother || !strays.every(isPlaced)) {
-      throw wrong(`the page was not stored: ${answered(strays, spanText(asked))}`);
-    }
-    for (const stray of strays) {
-      if (!this.#late.has(stray.billId)) this.#doubtful.set(stray.billId, stray);
-    }
-    const ids = inside.flatMap(({ billId }) => billId ?? []);
-    this.#lowest = lowestId(this.#lowest === undefined ? ids : [...ids, this.#lowest]);
-    const lowest = this.#lowest;
-    const isLate = ({ billId }: PlacedRow) =>
-      lowest !== undefined && compareIds(billId, lowest) > 0;
-    const late = [...this.#doubtful.values()].filter(isLate);
-    for (const { billId } of late) {
-      this.#doubtful.delete(billId);
-      this.#late.add(billId);
-    }
-    const isNew = late.length > 0;
-    return {
-      inside,
-      late: isNew ? `booked late, and stored: ${answered(late, spanText(asked))}` : undefined,
-    };
-  }
-
-  has(billId: string): boolean {
-    return this.#late.has(billId) || this.#doubtful.has(billId);
-  }
-
-  /** Whether some of the pages may have answered another request. */
-  get areDoubtful(): boolean {
-    return this.#doubtful.size > 0;
-  }
-
-  /** @throws ExchangeError at the end of a window of which bills may be missing. */
-  refuseDoubtful(window: string): void {
-    if (!this.areDoubtful) return;
-    const doubtful = [...this.#doubtful.values()];
-    throw wrong(
-      `${answered(doubtful, window)}: what was read is stored, and the window stays unread`,
-    );
-  }
-}
-
-const wrong = (what: string) => new ExchangeError("malformed", `${what}; run again`);
-
-const answered = (strays: readonly RowPlace[], asked: string): string =>
-  `${strayText(strays)} came in answer to a request for ${asked}`;
-
-// A message names so many of them.
-const namedMax = 5;
-
-export function strayText(strays: readonly RowPlace[]): string {
-  const named = strays
-    .slice(0, namedMax)
-    .map(({ billId = "without an id", cTime }) =>
-      cTime === undefined ? billId : `bill ${billId} of ${isoTime(cTime)}`,
-    );
-  const more = strays.length > namedMax ? ` and ${strays.length - namedMax} more` : "";
-  return printableLine(named.join(", ")) + more;
-}
-
-const spanText = ({ startTime, endTime }: AskedTime): string =>
-  `${isoTime(startTime)} to ${isoTime(endTime)}`;

@@ -23,9 +23,9 @@ import {
   placesOf,
   readRows,
   ServedRows,
-  Strays,
 } from "./pages.ts";
 import { WindowQuestions } from "./questions.ts";
+import { Strays } from "./strays.ts";
 
 type WalkDeps = {
   readonly fetchPage: FetchPage;
