@@ -63,7 +63,7 @@ test("a user's own mapping is what views, exports and reconcile go by, survives 
   expect(await shown()).toEqual({ unclassified: "16", bonus: "0", bonuses: null, isBooked: false });
   const before = await runCli(["reconcile"], { env });
   expect([before.code, before.stdout.match(/^#\d+ +\w+/gm)]).toEqual([
-    ...[1, ["#1     chain", "#2     chain"]],
+    ...[1, ["#1     balance", "#2     balance"]],
   ]);
 
   expect(await types("set", "lucky_draw", "bonus")).toMatchObject({
