@@ -5,10 +5,12 @@
 import { parse } from "csv-parse/sync";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { limited } from "../src/books/report/figures.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import type { Bill } from "../src/core/contract/bill.ts";
 import type { ProductType } from "../src/core/contract/product-types.ts";
 import { epochMs, hourMs, isoTime } from "../src/lib/time.ts";
+import { fields, table } from "../src/output/result.ts";
 import { snowflake } from "../src/wings/sandbox/entry.ts";
 import { aBill, billAt } from "./support/bills.ts";
 import { openBrowser } from "./support/browser.ts";
@@ -98,7 +100,7 @@ type Closed = {
   readonly balanceChecks: readonly object[];
   readonly digest: Row;
   readonly digestThen: object;
-} & Readonly<Record<"contracts" | "flows" | "liquidations", readonly Row[]>>;
+} & Readonly<Record<"contracts" | "flows", readonly Row[]>>;
 type Report = {
   readonly from: string;
   readonly asOf: string;
@@ -193,7 +195,6 @@ test.each([
       expect(sumOf(closed.flows, ({ amount }) => exact(amount))).toBe(
         shown("transfers_in") + shown("transfers_out"),
       );
-      expect(sumOf(closed.liquidations, ({ amount }) => exact(amount))).toBe(shown("liquidation"));
       const named = [...hand.contracts].filter(([, { result }]) => result !== 0n);
       const parts = Object.keys(noResult);
       expect(
@@ -246,7 +247,7 @@ test("each table of JSON is a file of CSV that a spreadsheet reads, with the led
   const { stdout } = await runCli(["report", "--help"], { env });
   const [, choices = ""] = /--table <name>[^:]*:([^()]*)/.exec(stdout) ?? [];
   expect(choices.trim().split(/,\s+/)).toEqual(expect.arrayContaining([...tables.keys()]));
-  for (const name of ["flows", "liquidations", "summary"]) {
+  for (const name of ["flows", "summary"]) {
     const csv = await run("report", ...month, "--format", "csv", "--table", name);
     const cellOf = (value: unknown) =>
       value === null ? "" : /^\d{16,}$/.test(`${value}`) ? `'${value}` : `${value}`;
@@ -262,26 +263,24 @@ test("each table of JSON is a file of CSV that a spreadsheet reads, with the led
   );
 });
 
-test("amounts are in cents and thousands, zero lines hidden, long lists cut, and times by the zone's clock, which is said once", async () => {
+test("amounts are in cents and thousands, zero lines hidden, and the zone is said once", async () => {
   const when = ["--month", "2026-03", "--time-zone", "Europe/Berlin", "--product", "USDT-FUTURES"];
   const text = await run("report", ...when);
   expect(text).toMatch(/^net result +-?[\d,]+\.\d\d$/m);
   expect(text).not.toMatch(/^(copy trading|delivery|interest)/m);
   expect(text.indexOf("\nunclassified ")).toBeGreaterThan(0);
   expect(text.indexOf("\nunclassified ")).toBeLessThan(text.indexOf("\nnet result"));
-  expect(text).toMatch(/^and \d+ more: --all-rows/m);
   expect(text.match(/(?<!--time-zone )Europe\/Berlin/g)).toHaveLength(1);
-  const all = await run("report", ...when, "--all-rows");
-  expect(all).not.toContain("--all-rows");
-  const clock = new Intl.DateTimeFormat("sv-SE", {
-    ...{ timeZone: "Europe/Berlin", dateStyle: "short", timeStyle: "short" },
-  });
-  const { liquidations } = usdtFuturesOf(await reportOf(...when));
-  const shown = [...all.matchAll(/^(2026-0[34]-\d\d \d\d:\d\d) +\S+USDT +USDT/gm)];
-  expect(shown.length).toBeGreaterThan(20);
-  expect(shown.map(([, at]) => at)).toEqual(
-    liquidations.map(({ liquidation = "" }) => clock.format(new Date(liquidation))),
-  );
+});
+
+test("people see ten rows of a long table, and what writes all", () => {
+  const rows = (count: number) =>
+    limited(
+      table("", fields<{ n: number }>("count", ["n"]), Array(count).fill({ n: 1 })),
+      "flows",
+    ).cells.map(([cell]) => cell);
+  expect(rows(10)).toEqual(Array(10).fill("1"));
+  expect(rows(12)).toEqual([...Array(10).fill("1"), "and 2 more: --format csv --table flows"]);
 });
 
 test("a month of three ledgers prints in 8 points on two A4 pages, and no day or amount breaks", async () => {

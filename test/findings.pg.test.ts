@@ -112,7 +112,7 @@ function outputsOf(url: string, { db }: OpenDatabase, configured: readonly Accou
 
 /** How the mirror refuses a hole: for good, or until a sync has read it. */
 const refusals: Partial<Record<Kind, number>> = {
-  ...{ lost: 400, "left-unread": 400, "partly-recovered": 400 },
+  ...{ lost: 400, "partly-recovered": 400 },
   ...{ unread: 503, behind: 503, rejected: 503, "never-read": 503 },
 };
 

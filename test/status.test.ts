@@ -95,8 +95,8 @@ test("a person reads one line a kind, account and period, which names few ledger
   ).toEqual([
     "main/USDT-FUTURES, COIN-FUTURES were last read up to 1 h ago",
     "desk/USDT-FUTURES was last read 18 m ago",
-    "main/USDT-FUTURES was not read from 2026-08-13 12:00Z to 2026-08-14 12:00Z before the exchange deleted the bills",
-    "main/COIN-FUTURES, SPOT, UTA-SPOT were not read from 2026-08-15 12:00Z to 2026-08-16 12:00Z before the exchange deleted the bills",
+    "main/USDT-FUTURES was not read from 2026-08-13 12:00Z to 2026-08-14 12:00Z, and the exchange serves no bills of it any more",
+    "main/COIN-FUTURES, SPOT, UTA-SPOT were not read from 2026-08-15 12:00Z to 2026-08-16 12:00Z, and the exchange serves no bills of it any more",
     "main/COIN-FUTURES, USDT-FUTURES were never read",
   ]);
   const wallets = ["a", "b", "c", "d"].map((ledger) => finding({ ledger }));

@@ -139,11 +139,13 @@ test("the rollforward takes what was left out of each classic wallet on the day 
     ["2026-11-01", "UTA", leftAt(unified)],
   ]);
   // The month's close tells it, with the closing by name.
-  const { stdout } = await runCli(["report", "--month", "2026-11", "--all-digits"], { env });
-  const left = [...stdout.matchAll(/^ *left behind +.*?(\S+)$/gm)];
-  expect(new Set(left.map(([, amount = ""]) => drawnUnits(amount.replaceAll(",", ""))))).toEqual(
+  const report = ["report", "--month", "2026-11"];
+  const csv = await runCli([...report, "--format", "csv"], { env });
+  const left = [...csv.stdout.matchAll(/,left_behind,left behind,(-.*)$/gm)];
+  expect(new Set(left.map(([, amount = ""]) => drawnUnits(amount)))).toEqual(
     new Set(classic.map((drawn) => -leftAt(drawn))),
   );
+  const { stdout } = await runCli(report, { env });
   expect(stdout).toMatch(/ended 2026-11-02T15:00:00.*: the account changed its mode then/);
 });
 

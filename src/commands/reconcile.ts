@@ -80,7 +80,7 @@ export async function reconcileCommand(
   return { ...result, exit: end.exitCode };
 }
 
-const kindsOfBreaks = new Set<Kind>(["broken", "lost", "unread", "left-unread", "restated"]);
+const kindsOfBreaks = new Set<Kind>(["broken", "lost", "unread", "restated"]);
 
 /** What to type about open breaks, as `status` says: time beside them that is unread is read first. */
 async function commandsThatClose(

@@ -23,8 +23,6 @@ import { openFilled } from "./stored.ts";
 type ReportFlags = LedgerFlags &
   PeriodFlags & {
     readonly signedAt?: string;
-    readonly allDigits?: boolean;
-    readonly allRows?: boolean;
     readonly format: keyof typeof writers | "csv" | "json";
     readonly table?: string;
   };
@@ -35,7 +33,7 @@ const writers = { text: reportText, html: reportHtml };
  * `report`: a close. The exit code is 0 once the report is written, and the report says what is missing.
  */
 async function reportCommand(config: Config, io: Io, words: ReportFlags): Promise<Result> {
-  const { format, table = "rollforward", allDigits = false, allRows = false } = words;
+  const { format, table = "rollforward" } = words;
   if (words.table !== undefined && format !== "csv")
     throw new UsageError(`--table is for csv only: ${format} has all tables`);
   const zone = zoneOf(words.timeZone ?? "UTC");
@@ -47,8 +45,8 @@ async function reportCommand(config: Config, io: Io, words: ReportFlags): Promis
   const selection = await selectionOfBooks(db, config, selectionOf(words), say);
   const report = await inSnapshot(db, async (tx) => {
     const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-    const options = { ...time, zone, signedAt, allDigits, allRows };
-    return readCloseReport(tx, roster, { ...options, selection, limits: config.healthLimits });
+    const options = { ...time, zone, signedAt, selection, limits: config.healthLimits };
+    return readCloseReport(tx, roster, options);
   });
   if (format === "csv") for (const line of report.problems) note(io, `warning: ${line}`);
   if (format === "json") return { data: reportJson(report), parts: [], exit: 0, isJson: true };
@@ -88,8 +86,6 @@ the time to keep.`;
 export const define: Define = (report, { io, config, runs }) => {
   exporting(report, "day")
     .option("--signed-at <time>", "list what changed since the close was signed then")
-    .option("--all-digits", "show amounts with all their digits")
-    .option("--all-rows", "show all rows of long tables")
     .addOption(formatOption("how it is written", ["text", "html", "csv", "json"]).default("text"))
     .addOption(
       new Option("--table <name>", `with csv, its table: ${tableNames.join(", ")}`).choices(

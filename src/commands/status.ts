@@ -44,7 +44,7 @@ import {
 import type { Database } from "../core/postgres/connect.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
 import { printableLine } from "../lib/printable.ts";
-import { type EpochMs, epochMs, secondMs } from "../lib/time.ts";
+import { type EpochMs, epochMs } from "../lib/time.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
 import {
   type Columns,
@@ -55,14 +55,7 @@ import {
   type Table,
   table,
 } from "../output/result.ts";
-import {
-  formatCount,
-  formatCounted,
-  formatDuration,
-  jsonTime,
-  ledgerName,
-  riskUnitName,
-} from "../output/text.ts";
+import { formatCount, formatCounted, jsonTime, ledgerName, riskUnitName } from "../output/text.ts";
 import type { Io, QueueStatus, Wings } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { nothingStored, openStored } from "./stored.ts";
@@ -340,9 +333,6 @@ const lastRunColumns: Columns<LoggedRun> = {
   ...fields<LoggedRun>("text", ["error"], ""),
 };
 
-// A run renews its leases every three seconds.
-const silentMax = 10 * secondMs;
-
 type Stored = Partial<Status> & {
   /** What became of each ledger, by name. */
   readonly roster?: ReadonlyMap<string, RosterLedger>;
@@ -378,11 +368,6 @@ const storedParts = ({
     : lastRun.error === null
       ? []
       : [printableLine(lastRun.error)]),
-  ...(lastRun?.silentMs != null && lastRun.silentMs > silentMax
-    ? [
-        `the last sync may have stopped: its last sign of life was ${formatDuration(lastRun.silentMs)} ago`,
-      ]
-    : []),
 ];
 
 const help = `

@@ -116,7 +116,6 @@ const verdicts: Readonly<Record<string, readonly [title: string, next?: string]>
   "cut-short": ["The last sync did not finish", "bill-sync sync"],
   "never-read": ["Not complete", "bill-sync sync"],
   unread: ["Not complete", "bill-sync sync"],
-  "left-unread": ["Not complete", "bill-sync reconcile"],
   "partly-recovered": ["Not complete"],
   unchecked: ["Complete, not yet reconciled", "bill-sync reconcile"],
   behind: ["Out of date", "bill-sync sync"],
@@ -127,7 +126,6 @@ const verdicts: Readonly<Record<string, readonly [title: string, next?: string]>
   rejected: ["Some rows were rejected", "bill-sync breaks list"],
   unclassified: ["Some bills have no category", "bill-sync types set gift CATEGORY"],
   unexplained: ["Some balances are not explained"],
-  "balance-differs": ["A balance differs from its bills"],
   "ltv-high": ["Loan to value is too high", "bill-sync sync"],
 };
 
@@ -227,10 +225,15 @@ export const healthStates: readonly HealthState[] = [
     ...well,
     aBreak("unread"),
   ]),
-  wrong("left-unread", "ended before all was read", [
-    ...read({ covered: "[{101 d}, {20 d})", settled: "{20 d}" }),
-    state("ended_at", "'{10 d}'", "USDT-FUTURES"),
-  ]),
+  wrong(
+    "lost",
+    "ended before all was read",
+    [
+      ...read({ covered: "[{101 d}, {20 d})", settled: "{20 d}" }),
+      state("ended_at", "'{10 d}'", "USDT-FUTURES"),
+    ],
+    { next: "bill-sync reconcile" },
+  ),
   fine("retired, with a gap", [
     ...read({ covered: "[{91 d}, {20 d})", open: "[{20 d}, {1 d})", settled: "{20 d}" }),
     ...[state("retired_at", "now()"), ended("stopped")],
@@ -279,7 +282,7 @@ export const healthStates: readonly HealthState[] = [
     `update reconciled_chains
     set unexplained = '[{"at": "{3 d}", "difference": "-1.5", "types": ["settle_interest"]}]'`,
   ]),
-  wrong("balance-differs", "a balance that differs from its bills, where that may be right", [
+  wrong("unexplained", "a balance that differs from its bills, where that may be right", [
     ...well,
     told("true", "3"),
   ]),

@@ -79,15 +79,6 @@ export type Leg = Ledger & {
   readonly otherBillId: string | null;
 };
 
-/** A position that was taken over; its amount without fees. */
-export type Liquidation = {
-  readonly coin: string;
-  readonly at: EpochMs;
-  readonly symbols: readonly string[];
-  readonly bills: number;
-  readonly amount: Decimal;
-};
-
 /** The exchange's balance, beside that of the bills at the period's start or end. */
 export type BalanceCheck = ComparedBalance & { readonly of: "opening" | "closing" };
 
@@ -113,7 +104,6 @@ export type LedgerClose = {
   readonly figures: readonly CoinFigures[];
   readonly balanceChecks: readonly BalanceCheck[];
   readonly flows: readonly Leg[];
-  readonly liquidations: readonly Liquidation[];
   readonly digest: Digest;
   /** The changes after the close was signed, and the digest of what was stored then. */
   readonly changes: readonly Change[];
@@ -133,9 +123,6 @@ export type ReportOptions = {
   readonly zone: string;
   /** When the close was signed: what changed since is listed. */
   readonly signedAt?: EpochMs | undefined;
-  readonly allDigits?: boolean;
-  /** Whether people see all rows of long tables, and not the first ones. */
-  readonly allRows?: boolean;
 };
 
 export type CloseReport = ReportOptions & {

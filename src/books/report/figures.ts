@@ -103,13 +103,12 @@ type Money = { readonly exact: string; readonly shown: string };
 export const money = (
   decimal: Decimal | null | undefined,
   coin: string,
-  isExact = false,
 ): Money | null | undefined =>
   decimal && {
     exact: decimalText(decimal),
     shown: isZero(decimal)
       ? "0"
-      : digitsOf(decimalText(decimal), { coin, isExact }).replace("−", "-"),
+      : digitsOf(decimalText(decimal), { coin, isExact: false }).replace("−", "-"),
   };
 
 export const nameOf = ({ wallet }: LedgerClose): string => ledgerName(wallet);
@@ -160,8 +159,7 @@ type LinesOfCoins = ReturnType<typeof sideBySide>[number];
 const coinsMax = 5;
 
 /** For people, a column a coin, and a row a line; for programs, a line a row. */
-export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): readonly Table[] {
-  const { allDigits } = options;
+export function rollforwardTables(ledger: LedgerClose): readonly Table[] {
   const { wallet, figures: coins } = ledger;
   const titleOf = ({ line, title }: Pick<Line, "line" | "title">) =>
     line === "opening" ? openingTitle(ledger) : title;
@@ -173,7 +171,7 @@ export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): 
       `coin ${coin}`,
       {
         ...{ kind: "money", title: coin },
-        of: ({ amounts }) => money(amounts[first + place], coin, allDigits),
+        of: ({ amounts }) => money(amounts[first + place], coin),
       },
     ]);
     const columns: Columns<LinesOfCoins> = {
@@ -198,7 +196,7 @@ export function rollforwardTables(ledger: LedgerClose, options: ReportOptions): 
 /** Balances that the exchange confirms in a sentence, the others in a table; for programs, all. */
 export function balanceCheckParts(
   { balanceChecks, figures }: LedgerClose,
-  { allDigits, zone }: ReportOptions,
+  { zone }: ReportOptions,
 ): readonly (string | Table)[] {
   type Row = BalanceCheck & { readonly byBills: Decimal | null };
   const rows = balanceChecks.flatMap((check): readonly Row[] => {
@@ -210,7 +208,7 @@ export function balanceCheckParts(
     ...fields<Row>("text", ["coin"]),
     byBills: {
       ...{ kind: "money", title: "by the bills" },
-      of: (row) => money(row.byBills, row.coin, allDigits),
+      of: (row) => money(row.byBills, row.coin),
     },
     readAt: { kind: "time", title: "read", of: ({ asOf }) => asOf },
     exchange: { kind: "amount", title: "exchange said then", of: ({ balance }) => balance },
@@ -233,13 +231,12 @@ export function balanceCheckParts(
   ];
 }
 
-// A page has room for so many; --all-rows and JSON have all.
+// A page has room for so many; CSV and JSON have all.
 const rowsMax = 10;
 
 /** Each contract's result, the largest first. */
-export function contractsTable({ figures }: LedgerClose, options: ReportOptions): Table {
+export function contractsTable({ figures }: LedgerClose): Table {
   type Contract = Tally & Readonly<Record<"symbol" | "coin", string>>;
-  const { allDigits } = options;
   const rows = figures.flatMap(({ coin, contracts }) =>
     [...contracts].map(([symbol, tally]): Contract => ({ symbol, coin, ...tally })),
   );
@@ -251,7 +248,7 @@ export function contractsTable({ figures }: LedgerClose, options: ReportOptions)
     .toSorted((a, b) => sizeOf(b) - sizeOf(a) || (a.symbol < b.symbol ? -1 : 1));
   const part = (title: string, ...names: readonly PieceName[]) => {
     const summed = names.flatMap((name) => pieces[name].columns);
-    const of = ({ moved, coin }: Contract) => money(sumOf(moved, summed), coin, allDigits);
+    const of = ({ moved, coin }: Contract) => money(sumOf(moved, summed), coin);
     return { kind: "money", title, of } as const;
   };
   const columns: Columns<Contract> = {
@@ -264,12 +261,15 @@ export function contractsTable({ figures }: LedgerClose, options: ReportOptions)
     otherResult: part("other", "liquidations", "gains", "unclassified"),
     result: part("net result", "result"),
   };
-  return limited(table("contracts", columns, sorted), options);
+  return limited(table("contracts", columns, sorted), "contracts");
 }
 
-/** For people, its first rows, if they do not want all. */
-export function limited(all: Table, { allRows = false }: ReportOptions): Table {
-  const more = allRows ? 0 : all.cells.length - rowsMax;
-  const last = [`and ${formatCount(more)} more: --all-rows`, ...all.titles.slice(1).map(() => "")];
+/** For people, its first rows. @param name the table of CSV that has all. */
+export function limited(all: Table, name: string): Table {
+  const more = all.cells.length - rowsMax;
+  const last = [
+    `and ${formatCount(more)} more: --format csv --table ${name}`,
+    ...all.titles.slice(1).map(() => ""),
+  ];
   return more <= 0 ? all : { ...all, cells: [...all.cells.slice(0, rowsMax), last] };
 }

@@ -7,7 +7,7 @@ import { add, decimalOf, zero } from "../../lib/decimal.ts";
 import { type Columns, fields, type Table, table } from "../../output/result.ts";
 import { ledgerName } from "../../output/text.ts";
 import { isWithin } from "../export/reported-wallets.ts";
-import type { LedgerClose, Leg, ReportOptions } from "./close-report.ts";
+import type { LedgerClose, Leg } from "./close-report.ts";
 import { limited, money } from "./figures.ts";
 
 /** The transfers, deposits and withdrawals of a period, by time. Legs of two accounts are paired where several accounts are asked for. */
@@ -73,8 +73,7 @@ export async function readFlows(
 }
 
 /** For people, what went to and came from each other wallet; for programs, each leg. */
-export function flowTables({ flows }: LedgerClose, options: ReportOptions): readonly Table[] {
-  const { allDigits } = options;
+export function flowTables({ flows }: LedgerClose): readonly Table[] {
   const sums = [...Map.groupBy(flows, (leg) => `${leg.coin} ${whereOf(leg)}`)]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([, legs]) => legs);
@@ -84,9 +83,9 @@ export function flowTables({ flows }: LedgerClose, options: ReportOptions): read
     flows: { kind: "text", of: ([leg]) => leg && whereOf(leg) },
     coin: { kind: "text", of: ([leg]) => leg?.coin },
     bills: { kind: "count", of: ({ length }) => length },
-    amount: { kind: "money", of: (legs) => money(sumOf(legs), legs[0]?.coin ?? "", allDigits) },
+    amount: { kind: "money", of: (legs) => money(sumOf(legs), legs[0]?.coin ?? "") },
   };
-  return [limited(table("", columns, sums), options), table("flows", legColumns, flows, [])];
+  return [limited(table("", columns, sums), "flows"), table("flows", legColumns, flows, [])];
 }
 
 const legColumns: Columns<Leg> = {

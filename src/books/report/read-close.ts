@@ -43,7 +43,6 @@ import {
 import { digestOf } from "./digest.ts";
 import { readFigures } from "./figures.ts";
 import { readFlows } from "./flows.ts";
-import { readLiquidations } from "./liquidations.ts";
 
 /**
  * The period of the selected ledgers, as stored at one moment.
@@ -201,7 +200,6 @@ async function readLedgerClose(
     coverage: await readCoverage(tx, wallet, span),
     reconciledAt: await readReconciledAt(tx, wallet),
     figures: await readFigures(tx, wallet, span),
-    liquidations: await readLiquidations(tx, wallet, span),
     changes: signedAt === undefined ? [] : await readChanges(tx, wallet, span, signedAt),
     digestThen:
       signedAt === undefined

@@ -40,7 +40,6 @@ import {
   sumOf,
 } from "./figures.ts";
 import { flowTables } from "./flows.ts";
-import { liquidationTable } from "./liquidations.ts";
 
 // What the report says, in the order in which it is read: the problems, all coins in a line each, what changed and what was
 // accepted; then each ledger.
@@ -144,13 +143,13 @@ const total = (all: readonly Sums[]): Sums =>
 
 /** A line a ledger and coin, then a line a coin that several ledgers of real money hold. */
 function summaryTables(report: CloseReport): readonly Table[] {
-  const { allDigits, zone } = report;
+  const { zone } = report;
   type Row = { readonly sums: Sums; readonly coin: string; readonly isOpeningRead: boolean };
   const amountOf = (name: AmountName) =>
     ({
       kind: "money",
       of: ({ coin, sums, isOpeningRead }: Row) => {
-        const shown = money(sums.get(name), coin, allDigits);
+        const shown = money(sums.get(name), coin);
         const isMarked = shown && name === "opening" && !isOpeningRead;
         return isMarked ? { ...shown, shown: `${shown.shown} (not read)` } : shown;
       },
@@ -264,10 +263,9 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
       ...(ledger.figures.length > 0
         ? []
         : ["no figures: no bill by the end of the period, or nothing of it was read"]),
-      ...rollforwardTables(ledger, report),
-      contractsTable(ledger, report),
-      ...flowTables(ledger, report),
-      liquidationTable(ledger, report),
+      ...rollforwardTables(ledger),
+      contractsTable(ledger),
+      ...flowTables(ledger),
       ...balanceCheckParts(ledger, report),
       table("restatements", restatementColumns, restatements.shown),
       table("rejected", rejectedColumns, rejected.shown),

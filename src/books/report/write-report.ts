@@ -14,7 +14,7 @@ export function reportJson(report: CloseReport): object {
 
 /** The tables of JSON, each of which is a file of CSV, by their keys there. */
 export const tableNames = [
-  ...["rollforward", "summary", "coins", "contracts", "flows", "liquidations", "balanceChecks"],
+  ...["rollforward", "summary", "coins", "contracts", "flows", "balanceChecks"],
   ...["coverage", "changes", "accepted", "breaks", "restatements", "rejected"],
 ] as const;
 

@@ -279,7 +279,11 @@ function timeFindings(scope: FindingScope): readonly SQL[] {
   const ofSpan = { ledger, since: sql`lower(span)`, until: sql`upper(span)` };
   return [
     select("recovered", ofSpan, spans(sql`recovered`, sql.raw(String(scope.span !== undefined)))),
-    select("lost", { ...ofSpan, breakIds: sql`break_ids` }, spans(sql`lost`, sql`true`)),
+    select(
+      "lost",
+      { ...ofSpan, breakIds: sql`break_ids` },
+      spans(sql`lost + case when state = 'ended' then unread else '{}' end`, sql`true`),
+    ),
     select(
       "unread",
       {
@@ -307,11 +311,6 @@ function timeFindings(scope: FindingScope): readonly SQL[] {
         select account, product_type as ledger, unfinished
         from ${begunWindows(isOneOf(scope.accounts))}
       ) as begun using (account, ledger)`,
-    ),
-    select(
-      "left-unread",
-      { ...ofSpan, breakIds: sql`break_ids` },
-      spans(sql`unread`, sql`state = 'ended'`),
     ),
     select(
       "expiring",
@@ -527,7 +526,7 @@ function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
 /** The balances that differ from their bills' where both may be right: see kinds.ts. */
 const balanceFinding = ({ accounts }: FindingScope): SQL =>
   select(
-    "balance-differs",
+    "unexplained",
     {
       ledger: sql`ledger`,
       coin: sql`coin`,

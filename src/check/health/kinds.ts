@@ -101,10 +101,11 @@ export const findingKinds = {
   },
   lost: {
     severity: "critical",
-    meaning: "time not read before the exchange deleted its bills, if any, which nobody accepted",
+    meaning:
+      "time not read before the exchange deleted its bills, if any, or the account changed its mode, which nobody accepted",
     title: "Some history is lost",
     what: (finding) =>
-      `{was|were} not read ${ofTime(finding)} before the exchange deleted the bills`,
+      `{was|were} not read ${ofTime(finding)}, and the exchange serves no bills of it any more`,
     remedy: accept,
     isHole: true,
   },
@@ -162,15 +163,6 @@ export const findingKinds = {
     what: () => "{was|were} never read",
     // It says whether the key's account is stored under another name, where a sync would be refused.
     remedy: (finding) => (finding.unconfigured === undefined ? readingRemedy(finding) : doctor()),
-    isHole: true,
-  },
-  "left-unread": {
-    severity: "warning",
-    meaning: "unread time of before the account changed its mode, which no sync can read",
-    title: "Not complete",
-    what: (finding) =>
-      `{was|were} not read ${ofTime(finding)}, before the account changed its mode`,
-    remedy: accept,
     isHole: true,
   },
   behind: {
@@ -242,19 +234,13 @@ export const findingKinds = {
     severity: "notice",
     meaning:
       "balances do not follow where it is not known what a bill moves: of a type that no rule fits, or a withdrawal " +
-      "whose fee the key may not read",
+      "whose fee the key may not read; or the exchange's balance of a wallet differs, in union asset mode, in a unified " +
+      "account or while coins are frozen, where both may be right",
     title: "Some balances are not explained",
-    what: ({ count, detail }) =>
-      `{has|have} ${formatCounted(count, "balance")} ${printableLine(detail)}`,
-  },
-  "balance-differs": {
-    severity: "notice",
-    meaning:
-      "the exchange's balance of a wallet differs from its bills, in union asset mode, in a unified account or while " +
-      "coins are frozen, where both may be right",
-    title: "A balance differs from its bills",
     what: (finding) =>
-      `{does|do} not match the exchange's balance of ${formatMinute(finding.since)}: ${offBy(finding)}`,
+      finding.difference === null
+        ? `{has|have} ${formatCounted(finding.count, "balance")} ${printableLine(finding.detail)}`
+        : `{does|do} not match the exchange's balance of ${formatMinute(finding.since)}: ${offBy(finding)}`,
   },
   unchecked: {
     severity: "notice",

@@ -2,7 +2,6 @@ import { type SQL, sql } from "drizzle-orm";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import type { Outcome } from "../../core/postgres/run-log.ts";
 import { msOf, timeFrom } from "../../core/postgres/values.ts";
-import { leaseTiming } from "../../core/store/lease.ts";
 import { type EpochMs, minuteMs } from "../../lib/time.ts";
 
 /** A row of the run log. Its times are the database's. */
@@ -12,8 +11,6 @@ export type LoggedRun = {
   readonly finishedAt: EpochMs | undefined;
   readonly outcome: Outcome | "running";
   readonly error: string | null;
-  /** How long ago a run that has not ended began, or renewed a lease. */
-  readonly silentMs: number | null;
 };
 
 type Row = Omit<LoggedRun, "startedAt" | "finishedAt"> & {
@@ -33,11 +30,7 @@ export async function readRuns(
       ${msOf(sql`started_at`)} as "startedAt",
       ${msOf(sql`finished_at`)} as "finishedAt",
       outcome,
-      error,
-      case when outcome = 'running' then extract(epoch from clock_timestamp() - greatest(
-        started_at,
-        (select max(expires_at) from leases) - ${leaseTiming.leaseMs} * interval '1 ms'
-      ))::float8 * 1000 end as "silentMs"
+      error
     from runs
     where ${condition}
     order by started_at desc

@@ -115,7 +115,11 @@ export const refusedMode = (mode: AccountMode): Refusal =>
  * A hole of the judge, by its finding's kind, or time that is no finding of stored bills. Time that was recovered in
  * part lies before everything that is served, or in lost time.
  */
-type Reason = Exclude<HoleKind, "never-read" | "partly-recovered"> | "before" | "recovered";
+type Reason =
+  | Exclude<HoleKind, "never-read" | "partly-recovered">
+  | "before"
+  | "recovered"
+  | "over";
 
 const elsewhere = "ask for another time, or use a key that was made with --allow-incomplete";
 
@@ -144,8 +148,7 @@ const reasons: Readonly<
       `${name} was recovered from tax records, which lack coupons and classic balances; ${elsewhere}`,
   },
   unread: { text: (name) => `${name} is not read yet; a sync reads it, try again after the next` },
-  /** Of a retired ledger, too, which is no finding. */
-  "left-unread": {
+  over: {
     isPermanent: true,
     text: (name) =>
       `${name} was not read, and no sync will: the ledger has ended or is retired; ${elsewhere}`,
@@ -191,8 +194,8 @@ export function holesOf(
     ...holes("before", interval(never, Math.min(beginsAt, unread[0]?.from ?? beginsAt))),
     ...holes("lost", openLost),
     ...holes("recovered", intersect(recovered, interval(beginsAt, ever))),
-    ...holes(isOver ? "left-unread" : "unread", isOver ? unread : subtract(unread, newest)),
-    ...(state === "retired" ? holes("left-unread", newest) : []),
+    ...holes(isOver ? "over" : "unread", isOver ? unread : subtract(unread, newest)),
+    ...(state === "retired" ? holes("over", newest) : []),
     ...(!isOver && now - readTo > maxAgeMs ? holes("behind", newest) : []),
     ...rejectedTimes.flatMap((time) =>
       holes(

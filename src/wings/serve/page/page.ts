@@ -199,7 +199,6 @@ function stateOf(findings: readonly [Finding, ...Finding[]], now: EpochMs): stri
     case "lost":
       return `${length}lost`;
     case "unread":
-    case "left-unread":
       return `${length}unread`;
     case "behind":
       return since === undefined ? "behind" : `${formatDuration(now - since)} behind`;
