@@ -80,7 +80,7 @@ test("no UPDATE, RETURNING or ON CONFLICT uses a volatile function, which distri
     "src/core/store/lease.ts",
   ]);
   // The others read, or ask only for the time. A new use is reviewed, and then counted.
-  expect(countedByRoom(volatile)).toEqual({ check: 4, core: 12, wings: 3 });
+  expect(countedByRoom(volatile)).toEqual({ check: 3, core: 12, wings: 3 });
 });
 
 test("what ON CONFLICT and RETURNING compute depends on no clock and no setting of the session", () => {
