@@ -21,7 +21,7 @@ import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
 import type { SandboxAccount } from "../src/wings/sandbox/sandbox.ts";
 import type { ModeChange } from "./exchange/account-ledger.ts";
 import { openSandbox, type SandboxOptions } from "./exchange/sandbox.ts";
-import { keyIsTaken } from "./support/account-key.ts";
+import { keyIsAccepted } from "./support/account-key.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import {
   type CliEnvironment,
@@ -153,7 +153,7 @@ const infoOf = (userId: string): KeyInfo => ({
 
 /** As a run of account main with a key of this name. */
 const take = (db: Database, name: string, info?: KeyInfo, isTrusted = false): Promise<void> =>
-  keyIsTaken(
+  keyIsAccepted(
     db,
     { account: "main", key: new Secret(name), isTrusted },
     { ...(info && { info }), productTypes: [productType], horizon: epochMs(reach) },
@@ -317,7 +317,7 @@ test.concurrent("a new key waits for the next run where the exchange fails to te
 
 describe("a key and a name", () => {
   const take = (db: Database, account: string, key: string): Promise<void> =>
-    keyIsTaken(db, { account, key: new Secret(key), isTrusted: true });
+    keyIsAccepted(db, { account, key: new Secret(key), isTrusted: true });
 
   const rowsOf = async (db: Database) => {
     const { rows } = await db.execute<{ account: string; fingerprint: string }>(

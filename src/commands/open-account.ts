@@ -1,7 +1,7 @@
 import type { AccountWithCredentials } from "../accounts/account.ts";
 import type { AccountExchange } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import { checkKey, refuseTaken, takeKey } from "../core/store/account-key.ts";
+import { acceptKey, checkKey, refuseKeyOfAnother } from "../core/store/account-key.ts";
 import { readSharedUsers } from "../core/store/accounts/shared-users.ts";
 import type { Lease, Leases } from "../core/store/lease.ts";
 import type { KeyAnswer } from "../core/words/account-state.ts";
@@ -21,7 +21,7 @@ export type OpenAccount = Lease & {
   /** Decides whether the key is the account's. Writes nothing. Throws, and returns, as {@link checkKey} does. */
   checkKey(answer: KeyAnswer): Promise<{ readonly isNew: boolean }>;
   /** Makes it the key that reads the account. Called before anything else is written. */
-  takeKey(answer: KeyAnswer): Promise<{ readonly isNew: boolean }>;
+  acceptKey(answer: KeyAnswer): Promise<{ readonly isNew: boolean }>;
 };
 
 /**
@@ -37,7 +37,7 @@ export async function openAccount(
   const { db, leases, isTrusted = false, ...waiting } = deps;
   const { name, credentials, demo: isDemo = false } = account;
   const key = { account: name, key: credentials.key, isDemo, isTrusted };
-  await refuseTaken(db, key);
+  await refuseKeyOfAnother(db, key);
   await using stack = new AsyncDisposableStack();
   const { assertHeld, ...lease } = stack.use(await leases.take(name, waiting));
   const ofUsers = new Map<string, Lease>();
@@ -58,9 +58,9 @@ export async function openAccount(
       for (const user of ofUsers.values()) user.assertHeld();
     },
     checkKey: (answer) => checkKey(db, key, answer),
-    async takeKey(answer) {
+    async acceptKey(answer) {
       const horizon = horizonAt(exchange.exchangeNow());
-      const taken = await takeKey(db, key, answer, { lease, horizon });
+      const taken = await acceptKey(db, key, answer, { lease, horizon });
       await shareLimits();
       return taken;
     },

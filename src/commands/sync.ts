@@ -177,8 +177,8 @@ async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<Acco
       store: openStore(db, opened),
       assertHeld: opened.assertHeld,
       /** Once the key is the account's, rejected rows are tried again. */
-      async takeKey(answer: KeyAnswer) {
-        const { isNew } = await opened.takeKey(answer);
+      async acceptKey(answer: KeyAnswer) {
+        const { isNew } = await opened.acceptKey(answer);
         if (isNew) notice(`${name}: ${rightsLine(answer.info)}`);
         if (!targets.has("bills")) return;
         const stored = await replayRejected(db, opened, name, () => signal.throwIfAborted());

@@ -219,7 +219,7 @@ export async function compareAccount<OneLedger extends LedgerReader>(
       refused.every(({ productType }) => productType !== ledger.productType),
     );
     const answer = { ...meeting, productTypes: wanted.map(({ ledger }) => ledger.productType) };
-    await (isWriting ? opened.takeKey(answer) : opened.checkKey(answer));
+    await (isWriting ? opened.acceptKey(answer) : opened.checkKey(answer));
     ledgers = await read(comparing, wanted);
     return { account: name, ledgers, recounted: [], error: undefined };
   } catch (error) {

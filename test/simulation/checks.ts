@@ -90,7 +90,7 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
     1,
     run.isOvertaken ? [`${run.name} committed a ${write.kind} after another run took over`] : [],
   );
-  if (write.kind === "key") world.takeKey(run.key);
+  if (write.kind === "key") world.acceptKey(run.key);
   verdicts.check(
     "identity",
     1,

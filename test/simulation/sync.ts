@@ -1,4 +1,4 @@
-import { refuseTaken, takeKey } from "../../src/core/store/account-key.ts";
+import { acceptKey, refuseKeyOfAnother } from "../../src/core/store/account-key.ts";
 import { Leases } from "../../src/core/store/lease.ts";
 import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts";
 import { openStore } from "../../src/core/store/ledger-store.ts";
@@ -80,15 +80,17 @@ export function startRun(
   const account = key === "twice" ? "twice" : sandbox.account.name;
   const takeLease = async (): Promise<LeasedAccount & AsyncDisposable> => {
     const named = { account, key: credentialsOf(sandbox, key).key, ...proof };
-    await refuseTaken(db, named);
+    await refuseKeyOfAnother(db, named);
     const lease = await new Leases(db, { clock }).take(account, { signal });
     if (key !== "twice") world.overtake(run, lease.epoch);
     return {
       ...lease,
       store: watched(openStore(db, lease), writes, (plan) => lookAtPlan(world, run, plan)),
-      async takeKey(answer) {
+      async acceptKey(answer) {
         const horizon = horizonAt(exchange.exchangeNow());
-        await noted(writes, { kind: "key" }, () => takeKey(db, named, answer, { lease, horizon }));
+        await noted(writes, { kind: "key" }, () =>
+          acceptKey(db, named, answer, { lease, horizon }),
+        );
       },
     };
   };

@@ -131,7 +131,7 @@ export function openWorld(
     /** The key that a run took last. */
     keyInUse: () => keyInUse,
     /** A run with this key has made it the one that reads the account: what another user's key has read is forgotten. */
-    takeKey(key: KeyKind) {
+    acceptKey(key: KeyKind) {
       const user = key === "empty" ? key : "own";
       const isOther = history.isUserUntold ? key !== keyInUse : user !== owner;
       if (isOther) committed.forgetPlans();

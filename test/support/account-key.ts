@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { KeyInfo } from "../../src/core/contract/key-info.ts";
 import type { ProductType } from "../../src/core/contract/product-types.ts";
 import type { Database } from "../../src/core/postgres/connect.ts";
-import { type NamedKey, takeKey } from "../../src/core/store/account-key.ts";
+import { acceptKey, type NamedKey } from "../../src/core/store/account-key.ts";
 import { ExchangeError } from "../../src/lib/errors.ts";
 import { type EpochMs, epochMs } from "../../src/lib/time.ts";
 
@@ -16,7 +16,7 @@ type Told = {
 };
 
 /** Makes a key an account's, as a run that holds the account does. */
-export async function keyIsTaken(
+export async function keyIsAccepted(
   db: Database,
   named: NamedKey,
   { info = untold, productTypes = [], horizon = epochMs(0) }: Told = {},
@@ -26,5 +26,5 @@ export async function keyIsTaken(
     insert into leases (account, holder, epoch, expires_at)
     values (${account}, '', 1, clock_timestamp())
     on conflict do nothing`);
-  await takeKey(db, named, { info, productTypes }, { horizon, lease: { account, epoch: 1 } });
+  await acceptKey(db, named, { info, productTypes }, { horizon, lease: { account, epoch: 1 } });
 }

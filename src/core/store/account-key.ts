@@ -53,7 +53,7 @@ type Known = {
 };
 
 /** Before the exchange is asked. @throws UsageError where the key reads an account of another name. */
-export async function refuseTaken(db: Queryable, named: NamedKey): Promise<void> {
+export async function refuseKeyOfAnother(db: Queryable, named: NamedKey): Promise<void> {
   refuseOtherName(named, await withDatabaseErrors(() => readKnown(db, named)));
 }
 
@@ -75,7 +75,7 @@ export async function checkKey(db: Queryable, named: NamedKey, answer: KeyAnswer
  * @param horizon the oldest time that can be read again.
  * @returns and throws as {@link checkKey} does.
  */
-export function takeKey(
+export function acceptKey(
   db: Database,
   named: NamedKey,
   answer: KeyAnswer,

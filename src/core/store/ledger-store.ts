@@ -29,7 +29,7 @@ export type LeasedAccount = {
    * Decides whether the key is this account's. Called before anything is written. Default any key is.
    * @throws where the key is another account's.
    */
-  takeKey?(answer: KeyAnswer): Promise<void>;
+  acceptKey?(answer: KeyAnswer): Promise<void>;
 };
 
 export type Store = ReturnType<typeof openStore>;

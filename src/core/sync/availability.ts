@@ -54,7 +54,7 @@ export function failRefused(
   ledgers: readonly LedgerRun[],
 ): void {
   const refused = ledgers.filter(({ refusal }) => refusal !== undefined);
-  for (const ledger of refused) ledger.acceptRefusal();
+  for (const ledger of refused) ledger.failAsRefused();
   const alike = Map.groupBy(refused, ({ refusal }) => messageOf(refusal));
   for (const [first, ...others] of alike.values()) {
     if (first === undefined) continue;
@@ -80,7 +80,7 @@ async function record(
     .map(({ ledger }) => ledger.productType)
     .filter((productType) => before.some((one) => one.productType === productType));
   if (answered.length === 0 && notAvailable.length === 0) return;
-  for (const ledger of notAvailable) await ledger.withdraw();
+  for (const ledger of notAvailable) await ledger.dropPlan();
   const refused = notAvailable.map(refusalOf);
   const { store } = held;
   const told = { refused, answered, askedAt: exchangeNow() };

@@ -86,7 +86,7 @@ export class LedgerReader {
   }
 
   /** Records the probe's refusal, if any, as the ledger's failure. The caller reports it, not `onFirstFailure`. */
-  acceptRefusal(): void {
+  failAsRefused(): void {
     this.#error ??= this.#refusal;
   }
 

@@ -131,7 +131,7 @@ export class LedgerRun extends LedgerReader {
   }
 
   /** Drops the windows that an earlier run planned, since the key may not read the ledger. */
-  async withdraw(): Promise<void> {
+  async dropPlan(): Promise<void> {
     if (this.#known.open.length === 0) return;
     const plan = { ledger: this.ledger, plannedAt: this.#plannedAt, walks: [], lost: [] };
     await this.#deps.held.store.recordPlan(plan);

@@ -79,7 +79,7 @@ export async function syncAccount(
     const { mode, info, ledgers } = identity;
     runs = ledgers;
     const productTypes = ledgers.map(({ ledger }) => ledger.productType);
-    await held.takeKey?.({ info, productTypes });
+    await held.acceptKey?.({ info, productTypes });
     report.mode = mode;
     report.ended = await recordMode(deps, account, state, identity);
     if (ledgers.length === 0) assertSomethingToRead(account, mode);
