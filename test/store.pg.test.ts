@@ -19,7 +19,7 @@ import { DatabaseError, DatabaseSilentError, LeaseLostError } from "../src/lib/e
 import { epochMs, minuteMs } from "../src/lib/time.ts";
 import { aBill, bills } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
-import { dividedTables } from "./support/divided-tables.ts";
+import { accountTables } from "./support/divided-tables.ts";
 import {
   aPage,
   type HeldLedger,
@@ -237,7 +237,7 @@ test("odd settings of the server's sessions change no time and no lock", async (
 describe("whichever statement is lost", () => {
   /** All that is stored of an account, including times and headers. */
   async function contents({ account }: Ledger): Promise<readonly string[]> {
-    const parts = dividedTables.map(
+    const parts = accountTables.map(
       (table) => sql`
       select ${table} as "table", stored::text as "row"
       from ${sql.identifier(table)} as stored

@@ -2,7 +2,7 @@ import type pg from "pg";
 import type { BillText } from "../../src/core/contract/bill.ts";
 import { type ProductType, productTypes } from "../../src/core/contract/product-types.ts";
 import { type EpochMs, epochMs } from "../../src/lib/time.ts";
-import { dividedTables } from "../support/divided-tables.ts";
+import { accountTables } from "../support/divided-tables.ts";
 import type { WrittenBill } from "./committed.ts";
 
 /** A stored row and its physical place in the table, which changes when the row is rewritten. */
@@ -187,5 +187,5 @@ export async function readSpans(
  * eight times as long.
  */
 export async function emptyTables(pool: pg.Pool): Promise<void> {
-  await pool.query(dividedTables.map((table) => `delete from ${table};`).join(" "));
+  await pool.query(accountTables.map((table) => `delete from ${table};`).join(" "));
 }

@@ -5,9 +5,15 @@ import { migrate } from "../../src/core/store/migrate.ts";
 import { query } from "./query.ts";
 import { byMessage, typeOf } from "./tcp-proxy.ts";
 
+const configs = Object.values(tables).map((table: PgTable) => getTableConfig(table));
+
+/** The tables with rows of an account. */
+export const accountTables: readonly string[] = configs
+  .filter(({ columns }) => columns.some(({ name }) => name === "account"))
+  .map(({ name }) => name);
+
 /** The tables that can be distributed by account: it is a part of their key. */
-export const dividedTables: readonly string[] = Object.values(tables)
-  .map((table: PgTable) => getTableConfig(table))
+export const dividedTables: readonly string[] = configs
   .filter(({ primaryKeys }) =>
     primaryKeys.some(({ columns }) => columns.some(({ name }) => name === "account")),
   )
