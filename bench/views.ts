@@ -1,149 +1,155 @@
-import { type Databases, openDatabases } from "./backfill/databases.ts";
-import type { Bench } from "./result.ts";
-import { DaySubject, type Taken } from "./support/day-subject.ts";
+import { Client } from "pg";
+import { openDatabases } from "./backfill/databases.ts";
+import { type Bench, median } from "./result.ts";
+import { backendOf } from "./support/server-cpu.ts";
 
 /*
- * How long the views over stored days take: all rows of four ledgers, those of one, and typical
- * queries of a BI tool; how that grows with the years. Each time comes with the server's CPU, and its ratio to a look-up of one bill by its
- * key. These two show the cost even if others use the machine.
+ * How long the views take over one ledger of a database with as many bills in another: a day, a month, a year, everything,
+ * as a BI tool asks. Beside each time is the server's CPU, which is nearly all of it on an idle machine.
  */
 
-const oneLedger = "where account = 'main' and product_type = 'chain-1'";
-const aBill = `
-  select *
+const sizes = [100_000, 1_000_000, 5_000_000];
+const days = 500;
+const ledger = "account = 'main' and product_type = 'USDT-FUTURES'";
+
+// Ten kinds of bills in 500 days; each balance follows from the one before, and one bill of a hundred shows none.
+const seed = (bills: number): string => `
+  insert into bills (
+    account, product_type, bill_id, symbol, amount, fee, business_type, coin, balance, c_time,
+    ingested_at
+  )
+  select
+    'main',
+    product_type,
+    (((extract(epoch from c_time) * 1000)::bigint - 1435725920677) << 22)::text,
+    'C' || n % 20 || 'USDT',
+    amount,
+    fee,
+    kind,
+    'USDT',
+    case
+      when n % 100 > 0 then 1000000 + sum(amount + fee) over (partition by product_type order by n)
+    end,
+    c_time,
+    clock_timestamp()
+  from (
+    select
+      n,
+      product_type,
+      (array[
+        'close_long', 'close_short', 'contract_settle_fee', 'close_long', 'buy', 'sell',
+        'force_close_long', 'trans_from_exchange', 'trans_to_exchange', 'bonus_issue'
+      ])[1 + case when n % 50 < 4 then 6 + n % 4 else n % 6 end] as kind,
+      ((n * 7919) % 2000003 - 1000001) / 100000.0 as amount,
+      -((n * 104729) % 100003) / 100000000.0 as fee,
+      timestamptz '2026-06-01Z' - (${bills} - n) * interval '${days} days' / ${bills} as c_time
+    from generate_series(1, ${bills}::bigint) as n
+    cross join unnest(array['USDT-FUTURES', 'USDC-FUTURES']) as product_type
+  ) as drawn
+  order by c_time`;
+
+const ledgers = `
+  insert into ledgers (account, product_type, bills, covered, first_unread_at)
+  select
+    account, product_type, count(*), tstzmultirange(tstzrange(min(c_time), '2026-06-01Z')), '2026-06-01Z'
   from bills
-  ${oneLedger}
-    and bill_id = (
-      select max(bill_id)
-      from bills
-      ${oneLedger}
-    )`;
-const goalOneMs = 50;
-const goalAllMs = 100;
-const goalGrowth = 1.5;
+  group by account, product_type`;
 
-const views = [
-  "activity",
-  "daily_rollforward",
-  "monthly_rollforward",
-  "by_symbol_day",
-  "liquidations",
-  "bonuses",
-  "transfers",
-  "data_quality",
-];
+const ofDays = {
+  "a day": "day = '2026-04-10'",
+  "a month": "day between '2026-04-01' and '2026-04-30'",
+  "a year": "day between '2025-06-01' and '2026-05-31'",
+  everything: "true",
+};
+const ofMonths = {
+  "a month": "month = '2026-04-01'",
+  "a year": "month between '2025-06-01' and '2026-05-01'",
+  everything: "true",
+};
+const ofBills = { "a day": ofDays["a day"], "a month": ofDays["a month"] };
 
-type Row = Taken & { readonly what: string; readonly goalMs?: number };
+const views = {
+  daily_rollforward: ofDays,
+  monthly_rollforward: ofMonths,
+  by_symbol_day: ofDays,
+  activity: ofBills,
+  entries: ofBills,
+  liquidations: { everything: "true" },
+  transfers: { everything: "true" },
+  data_quality: { everything: "true" },
+};
+
+type Taken = { readonly ms: number; readonly cpuMs: number };
+
+const questions = Object.entries(views).flatMap(([view, periods]) =>
+  Object.entries(periods).map(([period, isOf]) => ({
+    what: `${view}, ${period}`,
+    query: `select * from analytics.${view} where ${ledger} and ${isOf}`,
+  })),
+);
 
 export const run: Bench = async ({ short }) => {
-  const bills = short ? 10_000 : 1_000_000;
-  const rounds = short ? 1 : 9;
   await using databases = await openDatabases();
-  await using subject = await DaySubject.open(databases, bills);
-  const lookUp = await subject.timeOf(aBill, 101);
-  const rows: readonly Row[] = [
-    { what: "a bill by its key", ...lookUp },
-    ...(await readViews(subject, rounds)),
-    ...(await readDays(subject, rounds)),
-    ...(await askAsTools(databases, short, rounds)),
-  ];
-  const growth = await growthOf(databases, short);
-  const { storedIn } = subject;
-  const line = ({ what, ms, cpuMs, goalMs }: Row) => [
-    what,
-    ms.toFixed(1),
-    cpuMs.toFixed(1),
-    (cpuMs / lookUp.cpuMs).toFixed(0),
-    goalMs === undefined ? "-" : `${goalMs}`,
-    goalMs === undefined || cpuMs < goalMs ? "" : "MISSED",
-  ];
+  const measured: Measured[] = [];
+  for (const bills of short ? [10_000] : sizes)
+    measured.push(await measure(await databases.fresh(), bills, short ? 1 : 5));
+  const columns = measured.map(({ bills }) => bills.toLocaleString("en"));
   return {
     name: "views",
-    title: `milliseconds to read the views over ${bills.toLocaleString("en")} bills (${databases.version})`,
-    rows: [["", "ms", "CPU ms", "look-ups", "goal ms", ""], ...rows.map(line)],
-    notes: [
-      "goals are held against the CPU: on an idle machine it is nearly all of the time",
-      `CPU of a ledger's last month, with five years of days by with one: ${growth.toFixed(2)} (goal ${goalGrowth})`,
-      `adding all days up: ${(storedIn.ms / 1_000).toFixed(1)} s, of the server's CPU ${((1_000 * storedIn.cpuMs) / bills).toFixed(1)} µs a bill`,
+    title: `milliseconds to read a view of one ledger among as many other bills, and the server's CPU (${databases.version})`,
+    rows: [
+      ["", ...columns],
+      ...questions.map(({ what }, place) => [
+        what,
+        ...measured.map(({ taken }) => textOf(taken[place])),
+      ]),
+      ["the index bills_chain, MB", ...measured.map(({ indexMb }) => indexMb.toFixed(0))],
     ],
-    json: { bills, rows, growth, storedIn },
+    json: measured,
   };
 };
 
-async function readViews(subject: DaySubject, rounds: number): Promise<readonly Row[]> {
-  const rows: Row[] = [];
-  for (const view of views) {
-    // It orders every bill of a ledger, whatever days are stored.
-    const isWhole = view === "activity";
-    const times = isWhole ? 1 : rounds;
-    const select = `select * from analytics.${view}`;
-    const all = await subject.timeOf(select, times);
-    rows.push({ what: `${view}, four ledgers`, ...all, ...(!isWhole && { goalMs: goalAllMs }) });
-    const one = await subject.timeOf(`${select} ${oneLedger}`, times);
-    rows.push({ what: `${view}, one of them`, ...one, ...(!isWhole && { goalMs: goalOneMs }) });
+const textOf = (taken: Taken | undefined): string =>
+  taken === undefined ? "-" : `${taken.ms.toFixed(0)} (${taken.cpuMs.toFixed(0)})`;
+
+type Measured = {
+  readonly bills: number;
+  readonly indexMb: number;
+  /** In the order of the questions. */
+  readonly taken: readonly Taken[];
+};
+
+async function measure(url: string, bills: number, rounds: number): Promise<Measured> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(seed(bills));
+    await client.query(ledgers);
+    await client.query("vacuum analyze");
+    const cpuMs = await backendOf(client);
+    const taken: Taken[] = [];
+    for (const { query } of questions) taken.push(await timeOf(client, cpuMs, query, rounds));
+    const { rows } = await client.query<{ mb: number }>(
+      "select pg_relation_size('bills_chain') / 1e6::float8 as mb",
+    );
+    return { bills, indexMb: rows[0]?.mb ?? Number.NaN, taken };
+  } finally {
+    await client.end();
   }
-  return rows;
 }
 
-async function readDays(subject: DaySubject, rounds: number): Promise<readonly Row[]> {
-  const day = `select * from analytics.activity ${oneLedger} and day`;
-  const one = await subject.timeOf(`${day} = '2025-01-02'`, rounds);
-  const thirty = await subject.timeOf(`${day} between '2025-01-02' and '2025-01-31'`, rounds);
-  return [
-    { what: "activity, one day of one", ...one, goalMs: goalOneMs },
-    { what: "activity, thirty days of one", ...thirty },
-  ];
-}
-
-/** How much longer the newest month of one ledger takes with five years than with one. */
-async function growthOf(databases: Databases, short: boolean): Promise<number> {
-  // As many days as so many years have, with fewer bills a day: only days are read.
-  const everySeconds = short ? 2_500 : 250;
-  const query = `
-    select *
-    from analytics.daily_rollforward
-    ${oneLedger}
-      and day > (select max(day) - 30 from type_days)`;
-  const times: number[] = [];
-  for (const years of [1, 5]) {
-    const bills = Math.round((years * 365.25 * 86_400) / everySeconds);
-    await using subject = await DaySubject.open(databases, bills, everySeconds);
-    times.push((await subject.timeOf(query, short ? 3 : 41)).cpuMs);
-  }
-  const [one = Number.NaN, five = Number.NaN] = times;
-  return five / one;
-}
-
-/** Typical queries of BI tools, with five times as many bills. */
-async function askAsTools(
-  databases: Databases,
-  short: boolean,
+/** The median round. All columns are computed, and no row is sent. */
+async function timeOf(
+  client: Client,
+  cpuMs: () => number,
+  query: string,
   rounds: number,
-): Promise<readonly Row[]> {
-  await using subject = await DaySubject.open(databases, short ? 50_000 : 5_000_000);
-  const questions = {
-    "a month of one account by category": `
-      select *
-      from analytics.monthly_rollforward
-      where account = 'main'
-        and month = '2025-02-01'`,
-    "a year of one ledger by month": `
-      select *
-      from analytics.monthly_rollforward
-      ${oneLedger}
-        and month >= '2025-01-01'
-        and month < '2026-01-01'`,
-    "the newest hundred bills of one ledger": `
-      select *
-      from analytics.entries
-      ${oneLedger}
-      order by c_time desc
-      limit 100`,
-  };
-  const rows: Row[] = [];
-  for (const [what, query] of Object.entries(questions)) {
-    const taken = await subject.timeOf(query, rounds);
-    rows.push({ what: `${what}, five times the bills`, ...taken, goalMs: goalOneMs });
+): Promise<Taken> {
+  const taken: Taken[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const [startedAt, cpuBefore] = [performance.now(), cpuMs()];
+    await client.query(`select count(v::text) from (${query}) as v`);
+    taken.push({ ms: performance.now() - startedAt, cpuMs: cpuMs() - cpuBefore });
   }
-  return rows;
+  return { ms: median(taken.map(({ ms }) => ms)), cpuMs: median(taken.map((one) => one.cpuMs)) };
 }

@@ -184,7 +184,7 @@ async function viewNames() {
      group by 1
      order by 1`,
   );
-  const values = /(?:select account, \w+,|then|else) '([a-z-]+)'(?!.* as wallet)/g;
+  const values = /(?:select account, \w+,|then|else|^ +\() ?'([a-z-]+)'(?!.* as wallet)/gm;
   return rows.flatMap(({ name, columns }) => [
     [`view analytics.${name}`, columns] as const,
     [`values in analytics.${name}`, matches(`src/core/views/${name}.sql`, values)] as const,

@@ -18,12 +18,12 @@ await db.execute(sql`
     select 'desk-' || to_char(n, 'FM000') as name, n
     from generate_series(1, ${accounts}) as n
   ),
-  days as (
-    insert into type_days
-    select (jsonb_populate_record(null::type_days, to_jsonb(stored) || jsonb_build_object('account', name))).*
-    from type_days as stored, names
+  stored_bills as (
+    insert into bills
+    select (jsonb_populate_record(null::bills, to_jsonb(stored) || jsonb_build_object('account', name))).*
+    from bills as stored, names
     where product_type = 'USDT-FUTURES'
-      and day > current_date - 5
+      and c_time > current_date - 5
   ),
   counts as (
     insert into ledgers
@@ -83,7 +83,7 @@ test("an account is chosen by a part of its name, and none by leafing through al
 
 test("many ledgers are read with as many queries as one", async () => {
   const { queries: many } = await written("account=desk-000");
-  for (const table of ["ledgers", "type_days", "reconciled_chains"])
+  for (const table of ["ledgers", "bills", "reconciled_chains"])
     await db.execute(sql`delete from ${sql.identifier(table)} where account <> 'desk-000'`);
   expect((await written("account=desk-000")).queries).toBe(many);
   expect(many).toBeLessThan(20);

@@ -8,8 +8,7 @@ import { rosterReader } from "../src/accounts/roster.ts";
 import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
 import { dayMs } from "../src/lib/time.ts";
 import { isShownTo } from "../src/wings/serve/page/page-routes.ts";
-import { fileDatabase, openTestDatabase } from "./support/database.ts";
-import { exactUnits } from "./support/journal.ts";
+import { fileDatabase } from "./support/database.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { check, logRun, losesBill, storeAccount } from "./support/page-states.ts";
 
@@ -170,46 +169,6 @@ test("the close of a month is a file, and its closing is the balance of the mont
     limit 1`);
   expect(textOf(text)).toContain(`closing ${rows[0]?.balance}`);
   expect((await ask(`${server.url}/close${wallet.replace("counted", "nobody")}`)).status).toBe(404);
-});
-
-test("where a bill was deleted by hand, the bills of its figures say so, on one page and on many", async () => {
-  await using fresh = await openTestDatabase();
-  await using server = await openPageServer();
-  server.show(fresh);
-  await storeAccount(fresh.db, { density: 0.1 });
-  await check(fresh.db);
-  const { rows } = await fresh.db.execute<{ fee: string; day: string }>(sql`
-    delete from bills
-    where bill_id = (
-      select bill_id
-      from bills
-      where product_type = 'USDT-FUTURES'
-        and fee < 0
-      order by c_time desc
-      offset 20
-      limit 1
-    )
-    returning fee::text, to_char(c_time at time zone 'UTC', 'YYYY-MM-DD') as day`);
-  const [{ fee, day } = { fee: "", day: "" }] = rows;
-  const fees = "/bills?account=main&product=USDT-FUTURES&of=fees";
-  const first = await ask(server.url + fees);
-  const [, older = ""] = /href="(\/bills[^"]*before=[^"]*)">Older bills/.exec(first.text) ?? [];
-  const pages = [fees, older.replaceAll("&amp;", "&"), `${fees}&from=${day}&to=${day}`];
-  const lackOf = async (path: string) => {
-    const [, figure = "", sum = ""] =
-      /The figure is <b>(\S+) USDT<\/b>, and its [\d,]+ bills? adds? up to <b>(\S+)<\/b>/.exec(
-        (await ask(server.url + path)).text,
-      ) ?? [];
-    const units = (shown: string) =>
-      exactUnits(shown.replaceAll(",", "").replace("−", "-").replace("+", ""));
-    return figure === "" ? undefined : units(figure) - units(sum);
-  };
-  expect(older).toContain("before=");
-  for (const path of pages) expect(await lackOf(path)).toBe(exactUnits(fee));
-  expect(await lackOf(fees.replace("fees", "funding"))).toBeUndefined();
-  // As the page says: a full check adds the figures up anew.
-  await check(fresh.db);
-  for (const path of pages) expect(await lackOf(path)).toBeUndefined();
 });
 
 test("the runs have a page of their own, with days and a search", async () => {

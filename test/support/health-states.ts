@@ -86,13 +86,9 @@ const rejected = (superseded: string) => `
 const ofType = (category: string, amount: string) => `
   insert into business_types (code, category, meaning, listed_category)
   values ('gift', '${category}', '', '${category}');
-  insert into type_days (
-    account, product_type, coin, day, business_type, bills, amount_in, amount_out, gross_in, gross_out,
-    fee_in, fee_out, coupon, without_balance, with_extra, odd_ids
-  )
-  values (
-    'a', 'USDT-FUTURES', 'USDT', ('{3 d}'::timestamptz at time zone 'UTC')::date, 'gift', 3, ${amount}, 0, ${amount}, 0, 0, 0, 0, 0, 0, 0
-  )`;
+  insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, c_time, ingested_at)
+  select 'a', 'USDT-FUTURES', 'gift ' || n, ${amount}, 0, 'gift', 'USDT', '{3 d}', '{3 d}'
+  from generate_series(1, 3) as n`;
 const loan = (ltv: string, held: string) => `
   insert into ltv_snapshots (account, risk_unit_id, first_seen_at, last_seen_at, ltv)
   values ('a', '', '{40 d}', '${held}', ${ltv})`;

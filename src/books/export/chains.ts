@@ -101,16 +101,24 @@ async function readLaterOpenings(
   { last, coins }: { readonly last: string; readonly coins: readonly string[] },
 ): Promise<readonly Chain[]> {
   const { rows } = await tx.execute<Pick<Chain, "coin" | "opening"> & { readonly day: string }>(sql`
-    select distinct on (coin)
+    select
       coin,
-      to_char(day, 'YYYY-MM-DD') as day,
+      to_char(first_day, 'YYYY-MM-DD') as day,
       opening::text as opening
-    from analytics.daily_rollforward
+    from chains
+    cross join lateral (
+      select opening
+      from analytics.daily_rollforward
+      where daily_rollforward.account = chains.account
+        and daily_rollforward.product_type = chains.wallet
+        and daily_rollforward.coin = chains.coin
+        and day = first_day
+    ) as first
     where account = ${account}
-      and product_type = ${productType}
-      and day > ${last}::date
+      and wallet = ${productType}
+      and first_day > ${last}::date
       and coin <> all(${textArray(coins)}::text[])
-    order by coin, day`);
+    order by coin`);
   if (rows.length === 0) return [];
   const times = await readTimes(tx, { account, productTypes });
   const read = inAll(

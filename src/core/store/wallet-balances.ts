@@ -4,6 +4,7 @@ import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/p
 import type { WalletBalance } from "../contract/wallet-balances.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { isOneOf, textArray, timeOf, timeText } from "../postgres/values.ts";
+import { dayOf, withBalance } from "../views/bill-sums.ts";
 import { chainOrder, joinOrder } from "../views/chain-order.ts";
 
 /** What a wallet held of each coin at the exchange's time `readAt`. */
@@ -179,26 +180,33 @@ async function balanceAt(
 ): Promise<string | null> {
   const isUnified = wallet === unifiedWallet;
   const about = sql`${bookedMaxMsOf(wallet) || aboutMs} * interval '1 ms'`;
+  const productTypes = isUnified ? unifiedProductTypes : [wallet];
+  const before = sql`(${at}::timestamptz - ${about})`;
   const isOf = sql`account = ${account}
-        and product_type = any(${textArray(isUnified ? unifiedProductTypes : [wallet])}::text[])
+        and product_type = any(${textArray(productTypes)}::text[])
         and coin = ${coin}`;
   const { rows } = await tx.execute<{ expected: string | null }>(sql`
     with known as (
-      select booked_at
-      from day_ends
-      where account = ${account}
-        and wallet = ${wallet}
-        and coin = ${coin}
-        and is_last
-        and booked_at < ${at}::timestamptz - ${about}
-      order by day desc
-      limit 1
+      select max(last.c_time) as c_time
+      from unnest(${textArray(productTypes)}::text[]) as types (product_type)
+      cross join lateral (
+        select c_time
+        from bills
+        where account = ${account}
+          and bills.product_type = types.product_type
+          and coin = ${coin}
+          and ${withBalance("bills")}
+          and ${dayOf("bills")} <= (${before} at time zone 'UTC')::date
+          and c_time < ${before}
+        order by ${dayOf("bills")} desc, c_time desc
+        limit 1
+      ) as last
     ),
     recent as (
       select account, product_type, bill_id, c_time, balance
       from bills
       where ${isOf}
-        and c_time >= (select booked_at - ${about} from known)
+        and c_time >= (select c_time - ${about} from known)
         and c_time < ${at}::timestamptz + ${about}
         and c_time >= ${timeOf(from)}
     ),

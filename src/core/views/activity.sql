@@ -6,7 +6,7 @@ select * from unified_activity;
 
 comment on view analytics.activity is
   'One row for each bill, in the order in which the balance moved: by time and id, unless the balances show another order.';
-comment on column analytics.activity.place is 'The bill''s place in the chain of its account, wallet and coin, from 1.';
+comment on column analytics.activity.place is 'Orders the bills of an account, wallet and coin as they moved the balance: a number that grows from bill to bill, with gaps.';
 comment on column analytics.activity.amount is 'The bill''s amount as it was served, signed. That of a spot trade or of a unified account may contain the fee.';
 comment on column analytics.activity.wallet_amount is 'The part of the amount that moves the balance, without a fee that it contains.';
 comment on column analytics.activity.wallet_fee is 'The part of fee and coupon that moves the balance.';

@@ -32,7 +32,7 @@ export function chainOrder(alias?: string): SQL {
   );
 }
 
-/** The place of a day's first or last balance. @param end the row of `day_ends`. */
+/** The place of a bill that was joined to its order: columns `booked_at`, `place`, `product_type` and `bill_id`. */
 export const endPlace = (end: string): SQL =>
   placeOf(`${end}.`, `${end}.booked_at`, `${end}.place`);
 

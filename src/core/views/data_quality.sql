@@ -8,23 +8,28 @@ with checks as (
   select account, product_type, 'restatements', 1, (replaced_at at time zone 'UTC')::date
   from bill_revisions
   union all
-  select account, product_type, 'bills-without-balance', without_balance, day
-  from type_days
-  where without_balance <> 0
-  union all
-  select account, product_type, 'undocumented-fields', with_extra, day
-  from type_days
-  where with_extra <> 0
-  union all
-  select account, product_type, 'ids-of-another-time', odd_ids, day
-  from type_days
-  where odd_ids <> 0
-  union all
-  select account, product_type, 'unclassified-bills', bills, day
-  from type_days
-  left join business_types on code = business_type
-  where bills <> 0
-    and coalesce(category, 'unclassified') = 'unclassified'
+  select account, product_type, bill_checks.check_name, bill_checks.rows, bill_checks.day
+  from (
+    select
+      bills.account,
+      bills.product_type,
+      $bills_day as day,
+      count(*) filter (where balance is null) as without_balance,
+      count(*) filter (where extra is not null) as with_extra,
+      count(*) filter (where $is_id_odd) as odd_ids,
+      count(*) filter (where coalesce(category, 'unclassified') = 'unclassified') as unclassified
+    from bills
+    left join business_types on code = business_type
+    group by bills.account, bills.product_type, $bills_day
+  ) as counted
+  cross join lateral (
+    values
+      ('bills-without-balance', without_balance, day),
+      ('undocumented-fields', with_extra, day),
+      ('ids-of-another-time', odd_ids, day),
+      ('unclassified-bills', unclassified, day)
+  ) as bill_checks (check_name, rows, day)
+  where bill_checks.rows > 0
   union all
   select account, ledger, 'balance-breaks', 1, (happened_at at time zone 'UTC')::date
   from ledger_breaks
@@ -32,7 +37,7 @@ with checks as (
     and $is_of_bill
   union all
   select account, wallet, 'rounded-days', 1, day
-  from chain_day_balances
+  from chain_days
   where rounding <> 0
   union all
   -- A period is counted on its first day, and reaches to its last.

@@ -6,7 +6,7 @@ type Sign = "in" | "out";
 export type Cause = Category | "every fee";
 
 /**
- * What bills move a balance by: columns of chain_day_sums and of the rollforwards, in the order of all reports, the result
+ * What bills move a balance by: columns of chain_days and of the rollforwards, in the order of all reports, the result
  * first. Each is the amounts of a category, or the fees of all bills; one with a sign only what came in or went out.
  */
 const ofBills = [
@@ -51,7 +51,7 @@ export const columnsOf = (causes: readonly Cause[]): readonly BillMovement[] =>
   ofBills.flatMap(([column, , of]) => (causes.includes(of) ? column : []));
 
 const sumOf = ([column, , of, sign]: (typeof ofBills)[number]): string => {
-  if (of === "every fee") return `sum(fee_${sign}) as ${column}`;
+  if (of === "every fee") return `coalesce(sum(fee_${sign}), 0) as ${column}`;
   const amount = sign === undefined ? "amount_in + amount_out" : `amount_${sign}`;
   // A category without a column must not vanish from the sums.
   const isOf = of === "unclassified" ? `category not in (${columned})` : `category = '${of}'`;
@@ -69,7 +69,4 @@ export const movementPlaceholders = {
   movement_sums: list(sumOf),
   movement_month_sums: list(([column]) => `sum(${column}) as ${column}`),
   movement_total: list(([column]) => column, " + "),
-  movements_of_first_day: list(
-    ([column]) => `case when day_offset = 0 then (day_sums).${column} else 0 end as ${column}`,
-  ),
 };

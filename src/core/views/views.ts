@@ -2,7 +2,14 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { type SQL, sql } from "drizzle-orm";
 import { PgDialect } from "drizzle-orm/pg-core";
-import { frequentTypes } from "../contract/business-types.ts";
+import {
+  billSums,
+  dayOf,
+  frequentTypesArray,
+  withAnyBalance,
+  withBalance,
+  withoutBalance,
+} from "./bill-sums.ts";
 import { bookedMaxOf, chainOrder, endPlace, isIdOddText } from "./chain-order.ts";
 import { movementPlaceholders } from "./movements.ts";
 import {
@@ -80,16 +87,21 @@ export const differenceUnit = sql.raw(
 /** What the files of views leave open: each stands in one place of core/views. */
 const words: Words = {
   amount_apart: apart("amount", "entries.product_type"),
+  bill_sums: billSums("bills"),
+  bills_any_balance: withAnyBalance("bills"),
+  bills_day: dayOf("bills"),
+  bills_place: chainOrder("bills"),
   bills_wallet: walletOf("bills.product_type"),
+  bills_with_balance: withBalance("bills"),
   chain_order: chainOrder(),
-  days_booked_max: bookedMaxOf("days.wallet"),
-  days_product_types: productTypesArray("days.wallet"),
-  days_place: endPlace("days"),
-  days_wallet: walletOf("days.product_type"),
+  chained_product_types: productTypesArray("chained.wallet"),
+  chains_booked_max: bookedMaxOf("chains.wallet"),
+  entries_any_balance: withAnyBalance("entries"),
   entries_place: chainOrder("entries"),
+  entries_with_balance: withBalance("entries"),
+  entries_without_balance: withoutBalance("entries"),
   fee_apart: apart("fee", "entries.product_type"),
-  first_place: endPlace("first"),
-  frequent_types: sql.raw(`array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`),
+  frequent_types: frequentTypesArray,
   may_contain_fee: sql.raw(mayContainFeeText("days.product_type")),
   is_id_odd: sql.raw(isIdOddText("bills")),
   join_day_rules: joinRules("days"),
@@ -98,6 +110,7 @@ const words: Words = {
   difference_unit: differenceUnit,
   // Breaks whose difference is how far a bill's balance is off the bills before it.
   is_of_bill: sql`kind in ('balance', 'unread') and first_bad_bill is not null`,
+  shown_place: endPlace("shown"),
   sum_amount_in: sums.amountIn,
   sum_amount_out: sums.amountOut,
   sum_fee_in: sums.feeIn,
@@ -108,7 +121,7 @@ const words: Words = {
   wallet_fee: moves.fee,
 };
 
-/** The views of `analytics`. After the first, which they read, come the views that put days together. */
+/** The views of `analytics`. After the first, which they read, come the views of chains' days. */
 export function readViews(): readonly View[] {
   const [entries, ...others] = viewNames.map((name) => {
     const shared = readSqlFile("shared-columns", { view: sql.raw(name) });
@@ -124,30 +137,45 @@ export function readViews(): readonly View[] {
 }
 
 /**
- * The views through which the views of `analytics` read days. They are not part of that schema:
+ * The views through which the views of `analytics` read the days of chains. They are not part of that schema:
  * each is of use only together with the others.
  */
-const dayViews = (): readonly { readonly name: string; readonly text: string }[] => [
-  ...["chain_day_sums", "chain_day_balances", "rare_entries"].map((name) => ({
+const dayViews = (): readonly { readonly name: string; readonly text: string }[] => {
+  const balance = (endDay: string, isWanted: string) =>
+    sql.raw(
+      readSqlFile("days/last_balance", {
+        ...words,
+        ...{ end_day: sql.raw(endDay), is_wanted: sql.raw(isWanted) },
+      }).trimEnd(),
+    );
+  const daysWords: Words = {
+    ...words,
+    balance_before_day: balance("dated.day", "true"),
+    balance_after_day: balance("dated.day + 1", "day_sums.bills > 0"),
+  };
+  const view = (name: string, file = name, more: Words = {}) => ({
     name,
-    text: readSqlFile(`days/${name}`, words),
-  })),
-  { name: "classic_activity", text: readSqlFile("days/wallet_activity", { ...words, ...classic }) },
-  { name: "unified_activity", text: readSqlFile("days/wallet_activity", { ...words, ...unified }) },
-];
+    text: readSqlFile(`days/${file}`, { ...daysWords, ...more }),
+  });
+  return [
+    ...["ledger_coins", "chains", "chain_days", "rare_entries"].map((name) => view(name)),
+    view("classic_activity", "wallet_activity", classic),
+    view("unified_activity", "wallet_activity", unified),
+  ];
+};
 
 const classic: Words = {
   name: sql`classic_activity`,
-  product_type: sql`chain_day_balances.wallet`,
-  product_types: sql`chain_day_balances.wallet`,
-  of_wallet: sql`chain_day_balances.wallet <> 'UTA'`,
+  product_type: sql`chain_days.wallet`,
+  product_types: sql`chain_days.wallet`,
+  of_wallet: sql`chain_days.wallet <> 'UTA'`,
 };
 
 const unified: Words = {
   name: sql`unified_activity`,
   product_type: sql`bills.product_type`,
-  product_types: sql`any(${unifiedArray})`,
-  of_wallet: sql`chain_day_balances.wallet = 'UTA'`,
+  product_types: sql`any(chain_days.product_types)`,
+  of_wallet: sql`chain_days.wallet = 'UTA'`,
 };
 
 /**

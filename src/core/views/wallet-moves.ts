@@ -142,7 +142,7 @@ export function walletMoves(alias: string): { readonly amount: SQL; readonly fee
 }
 
 /**
- * The same of the bills of a row of sums, by sign: see src/core/store/day-sums.ts.
+ * The same of a row of sums of bills, by sign: see bill-sums.ts.
  * @param alias of the sums.
  */
 export function walletSums(alias: string) {

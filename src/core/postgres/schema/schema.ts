@@ -48,14 +48,20 @@ export const bills = pgTable(
   (t) => [
     primaryKey({ columns: [t.account, t.productType, t.billId] }),
     index("bills_time").on(t.account, t.productType, t.cTime),
-    // For views of transfers, liquidations and bonuses: see src/core/views/days/rare_entries.sql.
+    // The bills of a coin by day, and the last one that shows a balance: see src/core/views/bill-sums.ts. Its migration
+    // includes the columns that are summed.
+    index("bills_chain").on(
+      t.account,
+      t.productType,
+      t.coin,
+      sql`num_nulls(${t.balance})`,
+      sql`((${t.cTime} at time zone 'UTC')::date)`,
+      t.cTime,
+    ),
+    // For views of transfers, liquidations and bonuses (src/core/views/days/rare_entries.sql), and for types without category.
     index("bills_rare")
-      .on(t.account, t.productType, t.cTime)
+      .on(t.account, t.productType, t.businessType, t.cTime)
       .where(sql`${t.businessType} <> all (${frequentList})`),
-    // For the balances of days that end with bills that show none: see src/core/views/days/chain_day_balances.sql.
-    index("bills_without_balance")
-      .on(t.account, t.productType, t.cTime)
-      .where(sql`${t.balance} is null`),
     // For incremental exports and checks. Rows are stored nearly in this order, so BRIN suffices. A B-tree by
     // account would save a check some 10 ms, and slow inserts by 12 to 19 %.
     index("bills_ingested").using("brin", t.ingestedAt).with({ autosummarize: true }),

@@ -3,13 +3,14 @@
 -- wallet they are its name, so that a query for a product type reads only that wallet.
 create or replace view public.$name as
 select
-  chain_day_balances.account,
+  chain_days.account,
   $product_type as product_type,
-  chain_day_balances.coin,
-  (bills_before + bills.position)::bigint as place,
+  chain_days.coin,
+  -- Grows from bill to bill, so that no earlier day is read.
+  (chain_days.day - date '2000-01-01') * 1000000000::bigint + bills.position as place,
   bills.bill_id,
   bills.c_time,
-  chain_day_balances.day,
+  chain_days.day,
   bills.symbol,
   bills.business_type,
   bills.category,
@@ -26,9 +27,9 @@ select
   case when is_reconciled or off.residual is null then off.residual else 0 end as discrepancy,
   case when is_reconciled then 0 else off.residual end as unreconciled,
   is_reconciled,
-  chain_day_balances.wallet,
+  chain_days.wallet,
   bills.source
-from chain_day_balances
+from chain_days
 cross join lateral (
   select
     based.*,
@@ -61,11 +62,11 @@ cross join lateral (
         count(balance) over chain as period
       from analytics.entries
       left join bill_order using (account, product_type, bill_id)
-      where entries.account = chain_day_balances.account
-        and entries.coin = chain_day_balances.coin
+      where entries.account = chain_days.account
         and entries.product_type = $product_types
-        and entries.c_time >= chain_day_balances.day::timestamp at time zone 'UTC'
-        and entries.c_time < (chain_day_balances.day + 1)::timestamp at time zone 'UTC'
+        and entries.coin = chain_days.coin
+        and $entries_any_balance
+        and entries.day = chain_days.day
       window chain as (order by $chain_order rows unbounded preceding)
     ) as chained
   ) as based
@@ -75,10 +76,7 @@ cross join lateral (
   select
     base - coalesce(last_base, carried) as step,
     -- Each bill since the last balance may have been rounded by one unit in the last place.
-    0.00000001 * case
-      when last_base is null then bills_before + shown_place - shown_before
-      else shown_place - last_shown_place
-    end as rounding_max
+    0.00000001 * (shown_place - coalesce(last_shown_place, -bills_since)) as rounding_max
 ) as compared
 cross join lateral (
   select
@@ -91,10 +89,6 @@ cross join lateral (
       else step
     end as residual
 ) as off
-left join reconciled_chains
-  on reconciled_chains.account = chain_day_balances.account
-  and reconciled_chains.wallet = chain_day_balances.wallet
-  and reconciled_chains.coin = chain_day_balances.coin
 cross join lateral (
   select reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_reconciled
 ) as states

@@ -3,6 +3,7 @@ import { discrepancyText } from "../../../check/reconcile/break-kinds.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../../core/postgres/values.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
+import { withAnyBalance } from "../../../core/views/bill-sums.ts";
 import { type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
 import { type Html, html } from "../../../output/html.ts";
 import {
@@ -13,10 +14,10 @@ import {
   movement,
   none,
 } from "../../../output/html-figures.ts";
-import { isOfChain, partOfBill, pieceNames, pieces } from "../../../output/pieces.ts";
+import { isOfChain, partOfBill, pieces } from "../../../output/pieces.ts";
 import { formatCounted } from "../../../output/text.ts";
 import { dateFields, frame, messagePage, missedNote, pageFoot, pageHead } from "./layout.ts";
-import { type Period, readDays, readGroups, sumOf, together } from "./periods.ts";
+import { type Period, readDays } from "./periods.ts";
 import {
   type Asked,
   type BillFilter,
@@ -54,10 +55,9 @@ export async function writeBillsPage(
 ${missedNote(missed)}
 ${form(selection, filter)}`);
   const days = await readDays(tx, selection);
-  const figure = await figureOf(tx, selection, filter, days);
   const list = await listBills(tx, selection, filter, { days, before: placeOf(before) });
-  const sum = figure === undefined ? undefined : await sumOfBills(tx, selection, filter, days);
-  write(html`${sumNote(figure, sum, selection)}
+  const sum = await sumOfBills(tx, selection, filter, days);
+  write(html`${sumNote(sum, selection)}
 ${list.bills.length === 0 ? html`<p>There is none.</p>` : billTable(list, selection, filter)}
 ${list.next === undefined ? "" : html`<p><a href="${addressOf(selection, placeText(list.next))}">Older bills</a></p>`}
 </section>`);
@@ -88,21 +88,10 @@ ${dateFields({ from, to })}
 <label><span class="unseen">Bill, type or contract</span><input type="search" name="search" value="${search}" placeholder="bill, type or contract"></label><button>Show</button></form>`;
 }
 
-/** Holds the figure, which comes from stored days, against its bills, which are read now. */
-function sumNote(
-  figure: string | undefined,
-  added: BillSum | undefined,
-  { coin }: PageQuery,
-): Html {
-  if (figure === undefined) return html``;
-  const text = html`<b>${allDigits(figure, "+")} ${coin}</b>`;
-  if (added === undefined) {
-    return html`<p>${text}. These days have too many bills to add them up here: choose fewer days.</p>`;
-  }
-  const missing = sumOf([figure, added.sum.startsWith("-") ? added.sum.slice(1) : `-${added.sum}`]);
-  return isZero(missing)
-    ? html`<p>${formatCounted(added.bills, "bill")} ${added.bills === 1 ? "adds" : "add"} up to ${text}, to the last digit.</p>`
-    : html`<p class="bad">The figure is ${text}, and its ${formatCounted(added.bills, "bill")} add up to <b>${allDigits(added.sum, "+")}</b>. Somebody changed or deleted bills by hand. <code>bill-sync reconcile --full</code> says where.</p>`;
+function sumNote(added: BillSum | undefined, { coin }: PageQuery): Html {
+  return added === undefined
+    ? html`<p>These days have too many bills to add them up here: choose fewer days.</p>`
+    : html`<p>${formatCounted(added.bills, "bill")} ${added.bills === 1 ? "adds" : "add"} up to <b>${allDigits(added.sum, "+")} ${coin}</b>.</p>`;
 }
 
 /** The table of bills, with the balance before and after each. */
@@ -313,9 +302,14 @@ async function readChains(
       and day = any(${textArray(days)}::date[])`;
   if (days.length === 0) return new Map();
   const { rows: counted } = await tx.execute<{ bills: string }>(sql`
-    select coalesce(sum(bills), 0) as bills
-    from type_days
-    where ${isOfWallet}`);
+    select count(*) as bills
+    from (
+      select 1
+      from analytics.entries
+      where ${isOfWallet}
+        and ${withAnyBalance("entries")}
+      limit ${chainedMax + 1}
+    ) as looked`);
   if (Number(counted[0]?.bills) > chainedMax) return new Map();
   const { rows } = await tx.execute<Chain & Pick<BillPlace, "productType" | "billId">>(sql`
     select
@@ -335,7 +329,7 @@ async function readChains(
 
 type BillSum = { readonly bills: number; readonly sum: string };
 
-/** What all bills of a figure add up to; undefined if they are too many to add up at a look. */
+/** What all listed bills add up to, on this page and older ones; undefined if they are too many to add up at a look. */
 async function sumOfBills(
   tx: Transaction,
   selection: PageQuery,
@@ -351,24 +345,3 @@ async function sumOfBills(
       and ${where}`);
   return onlyRow(rows, "a figure's bills");
 }
-
-/** The figure that the statement shows of these bills, from stored days; undefined if it shows none. */
-async function figureOf(
-  tx: Transaction,
-  selection: PageQuery,
-  { piece, symbol, type, search }: BillFilter,
-  days: readonly Period[],
-): Promise<string | undefined> {
-  if (search !== "" || (symbol !== undefined && type !== undefined)) return undefined;
-  if (symbol === undefined && type === undefined) {
-    const whole = together(days);
-    return whole && (piece === undefined ? movedBy(whole) : whole.figures[piece]);
-  }
-  const view = symbol === undefined ? "kinds" : "contracts";
-  const groups = await readGroups(tx, { ...selection, view });
-  const group = groups.find(({ name }) => name === (symbol ?? type));
-  return group && (piece === undefined ? group.moved : group.figures[piece]);
-}
-
-const movedBy = ({ figures }: Period): string =>
-  sumOf(pieceNames.flatMap((name) => (name === "result" || isOfChain(name) ? [] : figures[name])));

@@ -1,6 +1,7 @@
 import { sql } from "drizzle-orm";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { textArray } from "../../../core/postgres/values.ts";
+import { dayOf, withAnyBalance } from "../../../core/views/bill-sums.ts";
 import { joinRules, walletMoves } from "../../../core/views/wallet-moves.ts";
 import { add, decimalOf, decimalText, zero } from "../../../lib/decimal.ts";
 import { isZero } from "../../../output/html-figures.ts";
@@ -127,7 +128,7 @@ export type Group = {
 /** The selected days' bills by contract or by kind, the largest movement first. */
 export async function readGroups(tx: Transaction, selection: PageQuery): Promise<readonly Group[]> {
   const { account, coin, from, to, view } = selection;
-  const name = view === "contracts" ? sql`symbol` : sql`business_type`;
+  const name = view === "contracts" ? sql`coalesce(symbol, '')` : sql`business_type`;
   const moves = walletMoves("days");
   const { rows } = await tx.execute<
     Record<"name" | "category" | "bills" | "amount" | "fee", string>
@@ -144,16 +145,16 @@ export async function readGroups(tx: Transaction, selection: PageQuery): Promise
         product_type,
         business_type,
         ${name} as name,
-        sum(bills) as bills,
-        sum(amount_in + amount_out) as amount,
-        sum(fee_in + fee_out) as fee,
-        sum(coupon) as fee_by_coupon
-      from symbol_days
+        count(*) as bills,
+        sum(amount) as amount,
+        sum(fee) as fee,
+        sum(fee_by_coupon) as fee_by_coupon
+      from bills
       where account = ${account}
         and product_type = any(${textArray(walletProductTypes(selection))}::text[])
         and coin = ${coin}
-        and day between ${from}::date and ${to}::date
-        and bills > 0
+        and ${withAnyBalance("bills")}
+        and ${dayOf("bills")} between ${from}::date and ${to}::date
       group by account, product_type, business_type, ${name}
     ) as days
     ${joinRules("days")}

@@ -1,0 +1,4 @@
+DROP INDEX "bills_without_balance";--> statement-breakpoint
+DROP INDEX "bills_rare";--> statement-breakpoint
+CREATE INDEX "bills_chain" ON "bills" USING btree ("account","product_type","coin",num_nulls("balance"),(("c_time" at time zone 'UTC')::date),"c_time") INCLUDE ("business_type", "symbol", "amount", "fee", "fee_by_coupon", "balance");--> statement-breakpoint
+CREATE INDEX "bills_rare" ON "bills" USING btree ("account","product_type","business_type","c_time") WHERE "bills"."business_type" <> all (array['open_long', 'open_short', 'close_long', 'close_short', 'buy', 'sell', 'contract_settle_fee', 'OPEN_LONG', 'OPEN_SHORT', 'CLOSE_LONG', 'CLOSE_SHORT', 'BUY_DEAL', 'SELL_DEAL', 'CONTRACT_MAIN_SETTLE_FEE_USER_IN', 'CONTRACT_MAIN_SETTLE_FEE_USER_OUT', 'ORDER_DEALT_IN', 'ORDER_DEALT_FROZEN_OUT']);

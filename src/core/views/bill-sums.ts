@@ -1,0 +1,45 @@
+import { type SQL, sql } from "drizzle-orm";
+import { frequentTypes } from "../contract/business-types.ts";
+import { mayContainFeeText } from "./wallet-moves.ts";
+
+/*
+ * How views find and add up the bills of a time: through the index bills_chain, whose columns after the coin are whether
+ * a bill shows no balance, its UTC day, and its time. So the last balance before a time is one look-up, and sums read no table.
+ */
+
+/** As the index bills_rare has it. */
+export const frequentTypesArray: SQL = sql.raw(
+  `array[${frequentTypes.map((code) => `'${code}'`).join(", ")}]`,
+);
+
+/** A bill's UTC day. @param alias of the bills. */
+export const dayOf = (alias: string): SQL => sql.raw(`(${alias}.c_time at time zone 'UTC')::date`);
+
+/** Whether a bill shows a balance, or shows none: of a coin's bills of a time, both are asked for, as the index has them. */
+export const withBalance = (alias: string): SQL => sql.raw(`num_nulls(${alias}.balance) = 0`);
+export const withoutBalance = (alias: string): SQL => sql.raw(`num_nulls(${alias}.balance) = 1`);
+export const withAnyBalance = (alias: string): SQL =>
+  sql.raw(`num_nulls(${alias}.balance) = any('{0,1}')`);
+
+/** The sums of some bills of one product type and business type that `walletSums` reads, by sign. @param alias of the bills. */
+export function billSums(alias: string): SQL {
+  const [amount, fee, coupon] = ["amount", "fee", "fee_by_coupon"].map(
+    (name) => `${alias}.${name}`,
+  );
+  const gross = `(${amount} - ${fee})`;
+  const sum = (text: string, sign: "<" | ">", condition = "") =>
+    `coalesce(sum(${text}) filter (where ${condition}${text} ${sign} 0), 0)`;
+  // What amounts are without a fee that they contain.
+  const isContained = `${mayContainFeeText(`${alias}.product_type`)} and `;
+  const columns = [
+    `${sum(`${amount}`, ">")} as amount_in`,
+    `${sum(`${amount}`, "<")} as amount_out`,
+    `${sum(gross, ">", isContained)} as gross_in`,
+    `${sum(gross, "<", isContained)} as gross_out`,
+    `${sum(`${fee}`, ">")} as fee_in`,
+    `${sum(`${fee}`, "<")} as fee_out`,
+    // Without the filter it is called for each bill, most of which have none.
+    `coalesce(sum(${coupon}) filter (where ${coupon} is not null), 0) as coupon`,
+  ];
+  return sql.raw(columns.join(",\n        "));
+}
