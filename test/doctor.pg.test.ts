@@ -238,7 +238,7 @@ const broken: readonly [
     },
     1,
     [
-      "FAIL bills +the database has 0 of 3 bills of z SPOT; bill-sync reconcile --full",
+      "FAIL bills +the database has 0 of 3 bills of z SPOT; bill-sync verify --repair",
       "ok account b",
     ],
   ],

@@ -257,7 +257,7 @@ async function checkBills(db: Database): Promise<Check> {
   const short = shortText(counted);
   if (short === undefined) return ok(name, "as many as the ledgers say");
   const remedy =
-    "bill-sync reconcile --full keeps the difference as a break, and verify --repair reads again what the exchange has";
+    "bill-sync verify --repair reads again what the exchange has, and reconcile --full counts what is left anew";
   return { status: "FAIL", name, result: `the database has ${short}`, remedy };
 }
 

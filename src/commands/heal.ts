@@ -38,7 +38,6 @@ export async function checkAndHeal(
   const last = await reconcile(db, among, { isFull });
   return {
     ...last,
-    recounted: [...first.recounted, ...last.recounted],
     wrongDays: [...first.wrongDays, ...last.wrongDays],
   };
 }
@@ -89,7 +88,7 @@ export async function healAccount(
     (span) => span.account === name && whyNot([configured], span, now) === undefined,
   );
   const spansOf = Map.groupBy(spans, ({ productType }) => productType);
-  if (spansOf.size === 0) return { account: name, ledgers: [], recounted: [], error: undefined };
+  if (spansOf.size === 0) return { account: name, ledgers: [], error: undefined };
   const account = { ...configured, productTypes: [...spansOf.keys()] };
   const healed = await compareAccount(deps, account, {
     isWriting: true,

@@ -36,7 +36,6 @@ import { type Io, note } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { openFilled } from "./stored.ts";
-import { recountText } from "./verify.ts";
 
 type ReconcileOptions = {
   /** Checks all bills again, not only changed ones. */
@@ -140,7 +139,7 @@ type End = {
 
 /** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
 export function resultOfReconcile(
-  { chains, rules, unexplained, breaks, isFull, recounted, wrongDays }: Reconciliation,
+  { chains, rules, unexplained, breaks, isFull, wrongDays }: Reconciliation,
   { accepted, next }: End,
 ): Result {
   const odd = rules.filter(
@@ -154,9 +153,8 @@ export function resultOfReconcile(
   const whole = `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}the ledger adds up`;
   const open = [`${formatCounted(breaks.length, "break")} open`, ...next].join("; ");
   return {
-    data: { isFull, chains, rules, unexplained, recounted, wrongDays },
+    data: { isFull, chains, rules, unexplained, wrongDays },
     parts: [
-      ...recounted.map(recountText),
       ...wrongDays.map(wrongDayText),
       ...(chains.length === 0 ? ["no bill was stored since the last check"] : []),
       table("", chainColumns, chains),

@@ -16,7 +16,6 @@ import { readSideBySide } from "../core/exchange/address-limits.ts";
 import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { readAccountState } from "../core/store/accounts/account-states.ts";
-import { type BillCount, recount } from "../core/store/bill-counts.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
 import { Leases } from "../core/store/lease.ts";
 import { migrate } from "../core/store/migrate.ts";
@@ -40,7 +39,6 @@ import {
   table,
 } from "../output/result.ts";
 import {
-  formatCount,
   formatCounted,
   formatInterval,
   formatTime,
@@ -127,16 +125,11 @@ async function compareAccounts(
   const verifying = (comparing: ComparingDeps) => ({ ...comparing, span, repair });
   const read = await readSideBySide(selected, async (account) => {
     const { name } = account;
-    const verification = await compareAccount(accountDeps, account, {
+    return await compareAccount(accountDeps, account, {
       isWriting: repair,
       ledgersOf: (comparing) => ledgerVerifiers(verifying(comparing), name),
       read: verifyBills,
     });
-    if (verification.error !== undefined) return verification;
-    return recount(db, name).then(
-      (recounted) => ({ ...verification, recounted }),
-      (error: unknown) => ({ ...verification, error: firstThrown(error) }),
-    );
   });
   return verificationOf(span, read);
 }
@@ -221,9 +214,9 @@ export async function compareAccount<OneLedger extends LedgerReader>(
     const answer = { ...meeting, productTypes: wanted.map(({ ledger }) => ledger.productType) };
     await (isWriting ? opened.acceptKey(answer) : opened.checkKey(answer));
     ledgers = await read(comparing, wanted);
-    return { account: name, ledgers, recounted: [], error: undefined };
+    return { account: name, ledgers, error: undefined };
   } catch (error) {
-    return { account: name, ledgers, recounted: [], error: firstThrown(error) };
+    return { account: name, ledgers, error: firstThrown(error) };
   }
 }
 
@@ -244,8 +237,6 @@ function notCompared(
 export type AccountVerification = {
   readonly account: string;
   readonly ledgers: readonly LedgerVerification[];
-  /** The ledgers whose stored number of bills was wrong. */
-  readonly recounted: readonly BillCount[];
   /** The error that ended the whole account. */
   readonly error: unknown;
 };
@@ -304,7 +295,6 @@ function resultOfVerification(verification: Verification & RunExit): Result {
       ledgersTable(verification),
       table("differences", differenceColumns, differences, differences.slice(0, shownMax)),
       ...(more > 0 ? [`and ${formatCounted(more, "difference")} more; --json lists all`] : []),
-      ...accounts.flatMap(({ recounted }) => recounted.map(recountText)),
       ...remarksOf(verification),
       lastLine(verification),
     ],
@@ -335,13 +325,9 @@ function ledgersTable(verification: Verification): Table {
 }
 
 const accountColumns: Columns<AccountVerification> = {
-  ...fields<AccountVerification>("value", ["account", "recounted"]),
+  ...fields<AccountVerification>("value", ["account"]),
   error: errorColumn,
 };
-
-export const recountText = ({ keptCount, rowCount, ...ledger }: BillCount): string =>
-  `${ledgerName(ledger)}: status showed ${formatCount(keptCount)} bills; ${formatCount(rowCount)} ` +
-  "are stored, and status shows these from now on";
 
 const differenceColumns: Columns<Difference> = {
   account: { kind: "text", title: "", of: ({ ledger }) => ledger.account },

@@ -9,7 +9,6 @@ export const breakKinds = {
   transfer: "the two legs of a transfer are of different amounts",
   ltv: "the figures of a loan-to-value record contradict each other",
   lost: "time that was not read, and that the exchange does not serve any more",
-  "rows-gone": "stored bills were missing when a check counted them",
   restated: "stored bills were served again with other content since they were last accepted",
 } as const;
 

@@ -7,7 +7,7 @@ import {
   type Transaction,
 } from "../../core/postgres/connect.ts";
 import { sqlStateOf, withDatabaseErrors } from "../../core/postgres/database-errors.ts";
-import { type BillCount, recount } from "../../core/store/bill-counts.ts";
+import { correctCounts } from "../../core/store/bill-counts.ts";
 import {
   type DifferingDay,
   findDifferingDays,
@@ -66,8 +66,6 @@ export type Reconciliation = {
   readonly breaks: readonly Break[];
   /** What wallets hold that the newest bills do not say, in time that is not settled yet. */
   readonly unsettled: readonly UnsettledBalance[];
-  /** The ledgers whose kept count was wrong. Only whole checks count. */
-  readonly recounted: readonly BillCount[];
   /** The days that were not what their bills say, and were added up anew. Only whole checks compare. */
   readonly wrongDays: readonly DifferingDay[];
 };
@@ -110,7 +108,6 @@ export async function reconcile(
     unsettled: results.flatMap(({ unsettled }) =>
       unsettled.filter(({ wallet }) => isAsked(wallet)),
     ),
-    recounted: results.flatMap(({ recounted }) => recounted),
     wrongDays: results.flatMap(({ wrongDays }) => wrongDays),
   };
 }
@@ -139,15 +136,13 @@ export async function reconcileAccount(
       }),
     ),
   );
-  if (!checked.isFull) return { ...checked, recounted: [], wrongDays: [] };
+  if (!checked.isFull) return { ...checked, wrongDays: [] };
   const wrongDays = await findDifferingDays(db, account, { statementMaxMs });
-  const recounted = await recount(db, account);
+  await withDatabaseErrors(() =>
+    inTransaction(db, (tx) => correctCounts(tx, account), { statementMaxMs }),
+  );
   if (wrongDays.length > 0) await rebuildDays(db, account, { statementMaxMs });
-  const breaks =
-    recounted.length === 0 && wrongDays.length === 0
-      ? checked.breaks
-      : await readBreaks(db, { accounts: [account], productTypes: undefined });
-  return { ...checked, breaks, recounted, wrongDays };
+  return { ...checked, wrongDays };
 }
 
 /**
@@ -168,7 +163,7 @@ async function checkBills(
   tx: Transaction,
   account: string,
   { isFull }: { readonly isFull: boolean },
-): Promise<Omit<Reconciliation, "recounted" | "wrongDays">> {
+): Promise<Omit<Reconciliation, "wrongDays">> {
   // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
   await tx.execute(sql`set local jit = off`);
   // A rename waits for the check, or makes it begin anew. Writers of bills do not wait.

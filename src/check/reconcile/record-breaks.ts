@@ -36,18 +36,13 @@ const ofAcceptance = Object.fromEntries(
   ]),
 );
 
-const foundOnce: readonly string[] = ["rows-gone" satisfies BreakKind];
 // Accepted lost time is found no more, and an accepted balance beside unread time becomes a break of another kind once it is read.
-const staysAccepted: readonly string[] = [
-  ...foundOnce,
-  ...(["lost", "unread"] satisfies BreakKind[]),
-];
+const staysAccepted: readonly string[] = ["lost", "unread"] satisfies BreakKind[];
 
 /**
  * Stores the breaks that were found, and resolves those that were not found again. A known break keeps its
  * number and its first time. One that was accepted is reopened where its difference has changed. A new
- * one gets the next number of a sequence that all accounts share. Deleted bills are found only once, so their break
- * stays until somebody accepts it, and stays accepted.
+ * one gets the next number of a sequence that all accounts share.
  * @param wasChecked whether the check would have found a break again.
  * @returns how many breaks were resolved.
  */
@@ -100,7 +95,7 @@ export async function recordBreaks(
   const gone = rows.filter(
     (row) =>
       row.state !== "resolved" &&
-      !(row.state === "open" ? foundOnce : staysAccepted).includes(row.kind) &&
+      !(row.state === "accepted" && staysAccepted.includes(row.kind)) &&
       !foundAgain.has(identityOf(row)) &&
       wasChecked(row),
   );

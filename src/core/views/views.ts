@@ -81,7 +81,7 @@ const sums = walletSums("days");
 
 /** What the difference of a break counts: its coin; null where figures of a record differ. */
 export const differenceUnit = sql.raw(
-  "case kind when 'lost' then 'ms' when 'restated' then 'bills' when 'rows-gone' then 'bills' else nullif(coin, '') end",
+  "case kind when 'lost' then 'ms' when 'restated' then 'bills' else nullif(coin, '') end",
 );
 
 /** What the files of views leave open: each stands in one place of core/views. */

@@ -79,7 +79,7 @@ async function refuseShort(tx: Transaction): Promise<void> {
   if (short === undefined) return;
   throw new ReportableError(
     `the database has ${short}, so nothing was written: somebody deleted rows, or hides them from this user; ` +
-      "bill-sync reconcile --full counts them anew and keeps the difference as a break, then back up again",
+      "bill-sync reconcile --full counts them anew, then back up again",
   );
 }
 
