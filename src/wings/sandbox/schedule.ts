@@ -93,10 +93,9 @@ export type FutureBill = {
   readonly amount?: Units;
 };
 
-export type ScheduleOptions = {
+/** What the bills of a product type are drawn by. */
+export type DrawOptions = {
   readonly random: Random;
-  readonly productType: ProductType;
-  readonly profile: Profile;
   /** All in milliseconds since the Unix epoch. `now` is when the ledger is opened. */
   readonly now: number;
   readonly from: number;
@@ -107,6 +106,11 @@ export type ScheduleOptions = {
   readonly types: readonly string[];
   /** Moments with a bill each, and one bill in the millisecond before and after. */
   readonly edges?: readonly number[];
+};
+
+export type ScheduleOptions = DrawOptions & {
+  readonly productType: ProductType;
+  readonly profile: Profile;
 };
 
 const fundingTimesApartMs = 8 * hourMs;
@@ -122,7 +126,7 @@ export function schedule(options: ScheduleOptions): FutureBill[] {
   const { random, profile, now, from, to } = options;
   const fixed = [
     ...fundingDrafts(options),
-    ...edgeDrafts(options),
+    ...edgeTimes(options, intervalMaxMs).map((cTime) => trade(random, cTime)),
     ...typeDrafts(options),
     ...recentDrafts(options),
   ];
@@ -151,12 +155,19 @@ export function schedule(options: ScheduleOptions): FutureBill[] {
 const weekOf = (time: number, now: number): number =>
   Math.floor((time - (now - retentionMs)) / intervalMaxMs);
 
-/** At 00, 08 and 16 o'clock UTC, sometimes on the exact millisecond. */
-function fundingDrafts({ random, profile, now, from, to }: ScheduleOptions): Draft[] {
-  const drafts: Draft[] = [];
+/** Those of the times 00, 08 and 16 o'clock UTC at which a position is open. */
+export function* fundingTimes({ random, from, to }: DrawOptions, percent: number) {
   const first = Math.ceil(from / fundingTimesApartMs) * fundingTimesApartMs;
-  for (let time = first; time < to; time += fundingTimesApartMs) {
-    if (random() * 100 >= profile.fundingPercent || weekOf(time, now) === quietWeek) continue;
+  for (let time = first; time < to; time += fundingTimesApartMs)
+    if (random() * 100 < percent) yield time;
+}
+
+/** Sometimes on the exact millisecond. */
+function fundingDrafts(options: ScheduleOptions): Draft[] {
+  const { random, profile, now } = options;
+  const drafts: Draft[] = [];
+  for (const time of fundingTimes(options, profile.fundingPercent)) {
+    if (weekOf(time, now) === quietWeek) continue;
     const cTime = time + (random() < 0.5 ? 0 : integer(random, 1, 2_500));
     const positions = random() < 0.2 ? 2 : 1;
     for (let position = 0; position < positions; position++)
@@ -165,24 +176,17 @@ function fundingDrafts({ random, profile, now, from, to }: ScheduleOptions): Dra
   return drafts;
 }
 
-/** Bills that reveal mistakes about bounds: around the edges of windows, and at the horizon. */
-function edgeDrafts({
-  random,
-  now,
-  edges = weeksFrom(now - retentionMs),
-}: ScheduleOptions): Draft[] {
+/** Times that reveal mistakes about bounds: around the edges of windows of this length, and at the horizon. */
+export function edgeTimes({ now, edges }: DrawOptions, windowMs: number): readonly number[] {
   const horizon = now - retentionMs;
-  const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs].map(
-    (offset) => horizon + offset,
-  );
-  return [...edges.flatMap((edge) => [edge - 1, edge, edge + 1]), ...atHorizon].map((cTime) => ({
-    cTime,
-    businessType: pick(random, tradeTypes),
-  }));
+  const windows = Math.floor(retentionMs / windowMs) + 1;
+  const starts = Array.from({ length: windows }, (_, window) => horizon + window * windowMs);
+  const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs];
+  return [
+    ...(edges ?? starts).flatMap((edge) => [edge - 1, edge, edge + 1]),
+    ...atHorizon.map((offset) => horizon + offset),
+  ];
 }
-
-const weeksFrom = (start: number): readonly number[] =>
-  Array.from({ length: weeks }, (_, week) => start + week * intervalMaxMs);
 
 /** One bill of each type, somewhere in the 90 days. */
 function typeDrafts({ random, now, types }: ScheduleOptions): Draft[] {
@@ -196,20 +200,29 @@ function typeDrafts({ random, now, types }: ScheduleOptions): Draft[] {
   });
 }
 
+/** Times in the hour after the opening, at most so far apart. */
+export function* newTimes({ random, now, to }: DrawOptions, apartMaxMs: number) {
+  const end = Math.min(to, now + hourMs);
+  for (let time = now + 5 * secondMs; time < end; time += integer(random, 1, apartMaxMs))
+    yield time;
+}
+
 /** Bills that arrive late at the opening, and new bills afterwards. */
-function recentDrafts({ random, now, to, productType }: ScheduleOptions): Draft[] {
+function recentDrafts(options: ScheduleOptions): Draft[] {
+  const { random, now, productType } = options;
   const apartMs = isDemoProductType(productType) ? 20 * minuteMs : 90 * secondMs;
   const drafts: Draft[] = [
     { cTime: now - 5 * minuteMs, businessType: "close_long", lateMs: 5 * minuteMs + 20 * secondMs },
     { cTime: now - 30 * secondMs, businessType: "open_short", lateMs: 3 * minuteMs },
   ];
-  const end = Math.min(to, now + hourMs);
-  for (let time = now + 5 * secondMs; time < end; time += integer(random, 1, 2 * apartMs))
-    drafts.push({ cTime: time, businessType: pick(random, tradeTypes) });
+  for (const cTime of newTimes(options, 2 * apartMs)) drafts.push(trade(random, cTime));
   return drafts;
 }
 
 const tradeTypes = ["open_long", "open_short", "close_long", "close_short", "buy", "sell"];
+const trade = (random: Random, cTime: number): Draft => ({
+  ...{ cTime, businessType: pick(random, tradeTypes) },
+});
 const rarerTypes = [
   "trans_from_exchange",
   "trans_to_exchange",

@@ -113,7 +113,7 @@ function taxRecords(
 ): readonly object[] {
   return bills[productType]
     .filter(({ cTime, visibleAt }) => cTime >= startTime && cTime <= endTime && visibleAt <= now)
-    .toSorted((a, b) => a.cTime - b.cTime || (BigInt(a.billId) < BigInt(b.billId) ? -1 : 1))
+    .toSorted(byTime)
     .slice(0, limit)
     .map((bill) => {
       const row = Object(currentRow(bill, now));
@@ -156,51 +156,34 @@ function newestFirst(ledger: readonly LedgerBill[], request: BillsRequest): Ledg
   const cursor = request.idLessThan === undefined ? undefined : BigInt(request.idLessThan);
   const isTooNew = ({ cTime }: LedgerBill) => cTime > endTime;
   const isTooHigh = ({ billId }: LedgerBill) => cursor !== undefined && BigInt(billId) >= cursor;
-  const { bills, isOrdered } = sorted(ledger, sortedBy);
-  const end = firstIndex(bills, (bill) =>
-    isOrdered
-      ? isTooNew(bill) || isTooHigh(bill)
-      : (sortedBy === "id" ? isTooHigh : isTooNew)(bill),
-  );
+  const bills = sorted(ledger, sortedBy);
+  const end = firstIndex(bills, sortedBy === "id" ? isTooHigh : isTooNew);
   const page: LedgerBill[] = [];
   for (let index = end - 1; index >= 0 && page.length < limit; index--) {
     const bill = bills[index];
-    if (bill === undefined || (bill.cTime < least && (isOrdered || sortedBy === "time"))) break;
+    if (bill === undefined || (bill.cTime < least && sortedBy === "time")) break;
     if (bill.cTime < least || isTooNew(bill) || isTooHigh(bill)) continue;
     if (bill.visibleAt <= request.now && matches(bill, request)) page.push(bill);
   }
   return page;
 }
 
-type Sorted = {
-  readonly length: number;
-  readonly bills: readonly LedgerBill[];
-  /** Whether ids rise with times. */
-  readonly isOrdered: boolean;
-};
-
 const byId = (a: LedgerBill, b: LedgerBill) => compareIds(a.billId, b.billId);
+const byTime = (a: LedgerBill, b: LedgerBill) => a.cTime - b.cTime || byId(a, b);
 
-const sortedLedgers = new WeakMap<readonly LedgerBill[], Partial<Record<"time" | "id", Sorted>>>();
+type Ledger = readonly LedgerBill[];
+const sortedLedgers = { time: new WeakMap<Ledger, Ledger>(), id: new WeakMap<Ledger, Ledger>() };
 
 /**
  * A ledger in the order of its pages, oldest or lowest first. Sorted anew when a simulation has
  * added bills.
  */
-function sorted(ledger: readonly LedgerBill[], by: "time" | "id"): Sorted {
-  const orders = sortedLedgers.get(ledger);
-  const before = orders?.[by];
+function sorted(ledger: Ledger, by: "time" | "id"): Ledger {
+  const before = sortedLedgers[by].get(ledger);
   if (before?.length === ledger.length) return before;
-  const isOrdered = ledger.every((bill, index) => {
-    const last = ledger[index - 1];
-    return last === undefined || (last.cTime <= bill.cTime && byId(last, bill) < 0);
-  });
-  const inOrder =
-    by === "id" ? byId : (a: LedgerBill, b: LedgerBill) => a.cTime - b.cTime || byId(a, b);
-  const bills = isOrdered ? ledger : ledger.toSorted(inOrder);
-  const made = { length: ledger.length, bills, isOrdered };
-  sortedLedgers.set(ledger, { ...orders, [by]: made });
-  return made;
+  const bills = ledger.toSorted(by === "id" ? byId : byTime);
+  sortedLedgers[by].set(ledger, bills);
+  return bills;
 }
 
 function matches(

@@ -123,17 +123,16 @@ const listed: readonly Route[] = [
   signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
   signed(balancesOperations.classic, "classic", "bills", serveBalances),
   signed(balancesOperations.unified, "unified", "uta-mgt", serveAssets),
-  signed(balancesOperations.spot, "classic", "spot", async (_, context, credential) => {
-    const rows = await balancesOf(spotWallet, context, credential);
-    if (rows instanceof Refusal) return rows;
-    const none = { frozen: "0", locked: "0", limitAvailable: "0" };
-    return rows.map(({ coin, balance }) => ({ coin, available: balance, ...none }));
-  }),
-  signed(balancesOperations.funding, "unified", "uta-mgt", async (_, context, credential) => {
-    const rows = await balancesOf(fundingWallet, context, credential);
-    if (rows instanceof Refusal) return rows;
-    return rows.map(({ coin, balance }) => ({ coin, balance, available: balance, frozen: "0" }));
-  }),
+  signed(balancesOperations.spot, "classic", "spot", (_, context, credential) =>
+    balancesOf(spotWallet, context, credential, ({ coin, balance }) => ({
+      ...{ coin, available: balance, frozen: "0", locked: "0", limitAvailable: "0" },
+    })),
+  ),
+  signed(balancesOperations.funding, "unified", "uta-mgt", (_, context, credential) =>
+    balancesOf(fundingWallet, context, credential, ({ coin, balance }) => ({
+      ...{ coin, balance, available: balance, frozen: "0" },
+    })),
+  ),
   signed(accountSettings, "unified-mode", "uta-mgt", async (_, __, credential) => ({
     uid: credential.uid,
     accountMode: credential.accountMode,
@@ -228,11 +227,18 @@ async function serveLoanToValue(
   return source.loanToValue({ caller, now, riskUnitId });
 }
 
-const balancesOf = (
+type CoinBalance = { readonly coin: string; readonly balance: string };
+
+/** The balances of a wallet's coins, in the words of an API. */
+async function balancesOf(
   wallet: Wallet,
   { source, now }: Context,
   caller: Credential,
-): ReturnType<Context["source"]["balances"]> => source.balances({ caller, now, wallet });
+  inWords: (balance: CoinBalance) => object,
+): Promise<readonly object[] | Refusal> {
+  const rows = await source.balances({ caller, now, wallet });
+  return rows instanceof Refusal ? rows : rows.map(inWords);
+}
 
 async function serveBalances(
   { productType }: z.output<typeof balancesOperations.classic.query>,
@@ -240,24 +246,17 @@ async function serveBalances(
   credential: Credential,
 ): Promise<Data> {
   if (isDemoProductType(productType) && context.demo) return wrongEnvironment();
-  const rows = await balancesOf(productType, context, credential);
-  if (rows instanceof Refusal) return rows;
-  return rows.map(({ coin, balance }) => ({
-    marginCoin: coin,
-    locked: "0",
-    available: balance,
-    accountEquity: balance,
-    unrealizedPL: "",
-    assetMode: "single",
+  return balancesOf(productType, context, credential, ({ coin, balance }) => ({
+    ...{ marginCoin: coin, locked: "0", available: balance, accountEquity: balance },
+    ...{ unrealizedPL: "", assetMode: "single" },
   }));
 }
 
 async function serveAssets(_: object, context: Context, credential: Credential): Promise<Data> {
-  const rows = await balancesOf(unifiedWallet, context, credential);
-  if (rows instanceof Refusal) return rows;
-  return {
-    assets: rows.map(({ coin, balance }) => ({ coin, equity: balance, balance, locked: "0" })),
-  };
+  const assets = await balancesOf(unifiedWallet, context, credential, ({ coin, balance }) => ({
+    ...{ coin, equity: balance, balance, locked: "0" },
+  }));
+  return assets instanceof Refusal ? assets : { assets };
 }
 
 async function serveClassicInfo(_: object, __: Context, credential: Credential): Promise<Data> {

@@ -9,6 +9,7 @@ import {
 } from "../../../lib/time.ts";
 import type { Units } from "../money.ts";
 import { integer, pick, type Random } from "../random.ts";
+import { type DrawOptions, edgeTimes, fundingTimes, newTimes } from "../schedule.ts";
 
 /**
  * An event that makes rows of a unified account's ledger. Most make one row, a spot fill two or
@@ -35,20 +36,7 @@ type Act =
       readonly amount?: Units;
     };
 
-export type LedgerEventOptions = {
-  readonly random: Random;
-  readonly productType: UnifiedProductType;
-  /** All in milliseconds since the Unix epoch. `now` is when the ledger is opened. */
-  readonly now: number;
-  readonly from: number;
-  readonly to: number;
-  /** Factor on the number of trades. */
-  readonly density: number;
-  /** The business types of which each occurs at least once. */
-  readonly types: readonly string[];
-  /** Moments with a row each, and one row in the millisecond before and after. */
-  readonly edges?: readonly number[];
-};
+export type LedgerEventOptions = DrawOptions & { readonly productType: UnifiedProductType };
 
 type UnifiedProfile = {
   /** The number of events in 90 days, not counting those that happen in any case. */
@@ -92,7 +80,6 @@ export const unifiedProfiles: Readonly<Record<UnifiedProductType, UnifiedProfile
   },
 };
 
-const fundingTimesApartMs = 8 * hourMs;
 // A funding row is dated by when funding was due; its id shows that it was booked later.
 const fundingBooked = { leastMs: secondMs, mostMs: 2 * secondMs };
 const lateMaxMs = 9 * minuteMs;
@@ -102,7 +89,7 @@ export function ledgerEvents(options: LedgerEventOptions): LedgerEvent[] {
   const { random, productType, from, to } = options;
   const { acts } = unifiedProfiles[productType];
   const others = [
-    ...edgeTimes(options).map((at) => ({ at, act: pick(random, acts) })),
+    ...edgeTimes(options, unifiedIntervalMaxMs).map((at) => ({ at, act: pick(random, acts) })),
     ...namedActs(options),
     ...recentActs(options),
     ...clusters(options),
@@ -123,14 +110,12 @@ function lateness(random: Random): number {
   return draw < 0.03 ? integer(random, secondMs, 5 * secondMs) : 0;
 }
 
-/** At 00, 08 and 16 o'clock UTC, on the exact millisecond. */
+/** On the exact millisecond. */
 function funding(options: LedgerEventOptions): LedgerEvent[] {
-  const { random, productType, from, to } = options;
+  const { random, productType } = options;
   const { fundingPercent } = unifiedProfiles[productType];
   const events: LedgerEvent[] = [];
-  const first = Math.ceil(from / fundingTimesApartMs) * fundingTimesApartMs;
-  for (let at = first; at < to; at += fundingTimesApartMs) {
-    if (random() * 100 >= fundingPercent) continue;
+  for (const at of fundingTimes(options, fundingPercent)) {
     events.push(...besideFunding(options, at));
     const positions = integer(random, 1, 3);
     for (let position = 0; position < positions; position++) {
@@ -150,17 +135,6 @@ function besideFunding({ random, productType, density }: LedgerEventOptions, due
     const at = due + integer(random, 0, fundingBooked.mostMs);
     return { at, bookedMs: 0, lateMs: lateness(random), productType, act: pick(random, acts) };
   });
-}
-
-/** Times that reveal mistakes about bounds: around the edges of windows, and at the horizon. */
-function edgeTimes({ now, edges }: LedgerEventOptions): readonly number[] {
-  const horizon = now - retentionMs;
-  const windows = Array.from({ length: 4 }, (_, index) => horizon + index * unifiedIntervalMaxMs);
-  const atHorizon = [-hourMs, -secondMs, 10 * secondMs, minuteMs, hourMs];
-  return [
-    ...(edges ?? windows).flatMap((edge) => [edge - 1, edge, edge + 1]),
-    ...atHorizon.map((offset) => horizon + offset),
-  ];
 }
 
 const inOther =
@@ -187,15 +161,14 @@ function namedActs(options: LedgerEventOptions): readonly Draft[] {
 }
 
 /** Rows that arrive late at the opening, and new rows afterwards. */
-function recentActs({ random, productType, now, to }: LedgerEventOptions): readonly Draft[] {
+function recentActs(options: LedgerEventOptions): readonly Draft[] {
+  const { random, productType, now } = options;
   const { acts } = unifiedProfiles[productType];
   const drafts: Draft[] = [
     { at: now - 5 * minuteMs, act: pick(random, acts), lateMs: 5 * minuteMs + 20 * secondMs },
     { at: now - 30 * secondMs, act: pick(random, acts), lateMs: 3 * minuteMs },
   ];
-  const end = Math.min(to, now + hourMs);
-  for (let at = now + 5 * secondMs; at < end; at += integer(random, 1, 4 * minuteMs))
-    drafts.push({ at, act: pick(random, acts) });
+  for (const at of newTimes(options, 4 * minuteMs)) drafts.push({ at, act: pick(random, acts) });
   return drafts;
 }
 
