@@ -1,15 +1,5 @@
 import type { Config } from "../accounts/config.ts";
-import {
-  accountsToRead,
-  everyLedger,
-  readRoster,
-  rosterReader,
-  type Selection,
-  selectionOf,
-} from "../accounts/roster.ts";
-import { readFindings, usualLimits } from "../check/health/findings.ts";
-import type { Kind } from "../check/health/kinds.ts";
-import { verdictOf } from "../check/health/verdict.ts";
+import { accountsToRead, everyLedger, readRoster, selectionOf } from "../accounts/roster.ts";
 import { isFault } from "../check/reconcile/break-kinds.ts";
 import { type BrokenSpan, countAccepted } from "../check/reconcile/breaks.ts";
 import {
@@ -24,7 +14,6 @@ import { repairedIn } from "../check/verify/verify.ts";
 import { openExchangeAccess } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import type { DifferingDay } from "../core/store/differing-days.ts";
-import { readExchangeTime } from "../core/store/known-time.ts";
 import { Leases } from "../core/store/lease.ts";
 import { expectedRule } from "../core/views/wallet-moves.ts";
 import { printableLine } from "../lib/printable.ts";
@@ -74,24 +63,7 @@ export async function reconcileCommand(
     return { ...checked, ...facts, accepted, counts };
   };
   const end = await loggedRun({ db, notice }, "reconcile", run);
-  const next = end.breaks.length === 0 ? [] : await commandsThatClose(db, config, selection);
-  const result = resultOfReconcile(end, { accepted: end.accepted, next });
-  return { ...result, exit: end.exitCode };
-}
-
-const kindsOfBreaks = new Set<Kind>(["broken", "lost", "unread", "restated"]);
-
-/** What to type about open breaks, as `status` says: time beside them that is unread is read first. */
-async function commandsThatClose(
-  db: Database,
-  config: Config,
-  selection: Selection,
-): Promise<readonly string[]> {
-  const roster = await rosterReader(config)(db, selection.accounts);
-  const now = await readExchangeTime(db, selection.accounts);
-  const limits = { ...usualLimits, maxAgeMs: 0 };
-  const findings = await readFindings(db, { ...selection, roster, now, limits });
-  return verdictOf(findings.filter(({ kind }) => kindsOfBreaks.has(kind))).next;
+  return { ...resultOfReconcile(end, end.accepted), exit: end.exitCode };
 }
 
 const wrongDayText = ({ account, wallet, coin, day }: DifferingDay): string =>
@@ -130,17 +102,13 @@ const ruleColumns: Columns<RuleSummary> = {
 const unexplainedText = ({ account, wallet, coin, balances, detail }: UnexplainedSum): string =>
   `${printableLine(`${account}/${wallet} ${coin}`)}: ${formatCounted(balances, "balance")} ${printableLine(detail)}`;
 
-type End = {
-  /** How many breaks are accepted of which something does not add up. */
-  readonly accepted: number;
-  /** The commands that close the open breaks. */
-  readonly next: readonly string[];
-};
-
-/** What a check found. Rules are shown only where they are not the expected ones, or do not fit. */
+/**
+ * What a check found. Rules are shown only where they are not the expected ones, or do not fit.
+ * @param accepted how many breaks are accepted of which something does not add up.
+ */
 export function resultOfReconcile(
   { chains, rules, unexplained, breaks, isFull, wrongDays }: Reconciliation,
-  { accepted, next }: End,
+  accepted: number,
 ): Result {
   const odd = rules.filter(
     ({ category, businessType, moves, tested, fitting }) =>
@@ -151,7 +119,7 @@ export function resultOfReconcile(
     ...(accepted === 0 ? [] : [formatCounted(accepted, "accepted break")]),
   ].join(" and ");
   const whole = `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}the ledger adds up`;
-  const open = [`${formatCounted(breaks.length, "break")} open`, ...next].join("; ");
+  const open = `${formatCounted(breaks.length, "break")} open; bill-sync status says what to do`;
   return {
     data: { isFull, chains, rules, unexplained, wrongDays },
     parts: [

@@ -79,9 +79,6 @@ export type Leg = Ledger & {
   readonly otherBillId: string | null;
 };
 
-/** The exchange's balance, beside that of the bills at the period's start or end. */
-export type BalanceCheck = ComparedBalance & { readonly of: "opening" | "closing" };
-
 export type Moved = ReadonlyMap<Movement, Decimal>;
 
 /** The sums of the bills of one coin, or of one of its contracts. */
@@ -102,7 +99,8 @@ export type LedgerClose = {
   /** The oldest of the chains' last checks; null if no chain was checked. */
   readonly reconciledAt: string | null;
   readonly figures: readonly CoinFigures[];
-  readonly balanceChecks: readonly BalanceCheck[];
+  /** The exchange's first balances at the period's end or later, if bills lead to them. */
+  readonly balanceChecks: readonly ComparedBalance[];
   readonly flows: readonly Leg[];
   readonly digest: Digest;
   /** The changes after the close was signed, and the digest of what was stored then. */

@@ -1,4 +1,5 @@
 import { sql } from "drizzle-orm";
+import type { ComparedBalance } from "../../check/health/balances.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
 import {
   type BillMovement,
@@ -15,15 +16,7 @@ import { type Columns, fields, type Table, table } from "../../output/result.ts"
 import { formatCount, ledgerName } from "../../output/text.ts";
 import { chainParts, readChains } from "../export/chains.ts";
 import { isBillOf, isWithin, type ReportedWallet } from "../export/reported-wallets.ts";
-import { minuteIn } from "../export/time-zone.ts";
-import type {
-  BalanceCheck,
-  CoinFigures,
-  LedgerClose,
-  Moved,
-  ReportOptions,
-  Tally,
-} from "./close-report.ts";
+import type { CoinFigures, LedgerClose, Moved, Tally } from "./close-report.ts";
 
 export const sumOf = (moved: Moved, columns: readonly string[]): Decimal =>
   [...moved].reduce((sum, [name, one]) => (columns.includes(name) ? add(sum, one) : sum), zero);
@@ -193,42 +186,21 @@ export function rollforwardTables(ledger: LedgerClose): readonly Table[] {
   return [...people, table("rollforward", columns, lines, [])];
 }
 
-/** Balances that the exchange confirms in a sentence, the others in a table; for programs, all. */
-export function balanceCheckParts(
-  { balanceChecks, figures }: LedgerClose,
-  { zone }: ReportOptions,
-): readonly (string | Table)[] {
-  type Row = BalanceCheck & { readonly byBills: Decimal | null };
-  const rows = balanceChecks.flatMap((check): readonly Row[] => {
-    const coin = figures.find((one) => one.coin === check.coin);
-    return coin ? [{ ...check, byBills: coin[check.of] }] : [];
-  });
+/** The exchange's balances beside the closings, for programs: people see them in the summary. */
+export function balanceChecksTable({ balanceChecks, figures }: LedgerClose): Table {
+  type Row = ComparedBalance & { readonly closing: Decimal | null };
+  const rows = balanceChecks.flatMap((check): readonly Row[] =>
+    figures.flatMap(({ coin, closing }) => (coin === check.coin ? { ...check, closing } : [])),
+  );
   const columns: Columns<Row> = {
-    at: { kind: "text", title: "exchange's own balance", of: (row) => row.of },
     ...fields<Row>("text", ["coin"]),
-    byBills: {
-      ...{ kind: "money", title: "by the bills" },
-      of: (row) => money(row.byBills, row.coin),
-    },
-    readAt: { kind: "time", title: "read", of: ({ asOf }) => asOf },
-    exchange: { kind: "amount", title: "exchange said then", of: ({ balance }) => balance },
-    expected: { kind: "amount", title: "bills said then", of: ({ expected }) => expected },
+    byBills: { kind: "money", of: ({ closing, coin }) => money(closing, coin) },
+    readAt: { kind: "time", of: ({ asOf }) => asOf },
+    exchange: { kind: "amount", of: ({ balance }) => balance },
+    ...fields<Row>("amount", ["expected"]),
     ...fields<Row>("value", ["differs"]),
   };
-  const confirmed = rows.filter(({ differs }) => !differs);
-  const minuteOf = minuteIn(zone);
-  return [
-    ...[...Map.groupBy(confirmed, (row) => `${row.of}, read ${minuteOf(row.asOf)}`)].map(
-      ([what, group]) =>
-        `the exchange confirms the ${what}: ${group.map(({ coin }) => coin).join(", ")}`,
-    ),
-    table(
-      "balanceChecks",
-      columns,
-      rows,
-      rows.filter(({ differs }) => differs),
-    ),
-  ];
+  return table("balanceChecks", columns, rows, []);
 }
 
 // A page has room for so many; CSV and JSON have all.

@@ -29,7 +29,6 @@ import {
   readTimes,
 } from "../export/reported-wallets.ts";
 import {
-  type BalanceCheck,
   type Change,
   type CloseReport,
   type Coverage,
@@ -70,7 +69,7 @@ export async function readCloseReport(
   // A month that is over reports all unread time, however new.
   const limits = { ...usual, ...(isOver && { maxAgeMs: 0 }) };
   const findings = await readFindings(tx, { ...scope, span, now, limits });
-  const balanceChecks = await readBalanceChecks(tx, scope.accounts, span);
+  const balanceChecks = await readComparedBalances(tx, scope.accounts, span.to);
   const accounts = [...new Set(wallets.map(({ account }) => account))];
   const legs = await readFlows(tx, accounts, span);
   const isChanged = ({ account, productType }: LedgerClose["wallet"]) =>
@@ -92,7 +91,8 @@ export async function readCloseReport(
           check.ledger === wallet.productType &&
           // A closing that follows from bills that somebody changed is not what the exchange confirms.
           !isChanged(wallet) &&
-          isReadUpTo(check, span, ledger.coverage.read),
+          // Where not all time since the period was read, bills do not lead to the balance.
+          subtract(interval(span.to, check.asOf), ledger.coverage.read).length === 0,
       ),
       flows: legs.filter(
         ({ account, productType }) =>
@@ -143,28 +143,6 @@ function problemsOf(
     ),
   ];
 }
-
-/** The balances that the exchange told first at the period's start or later, and at its end or later. */
-async function readBalanceChecks(
-  tx: Transaction,
-  accounts: readonly string[] | undefined,
-  span: Interval,
-): Promise<readonly BalanceCheck[]> {
-  const opening = await readComparedBalances(tx, accounts, span.from);
-  const closing = await readComparedBalances(tx, accounts, span.to);
-  const inTime = opening.filter(({ asOf }) => asOf < span.to);
-  return [
-    ...inTime.map((balance): BalanceCheck => ({ ...balance, of: "opening" })),
-    ...closing.map((balance): BalanceCheck => ({ ...balance, of: "closing" })),
-  ];
-}
-
-/** Whether bills lead from the period's start or end to the balance: else it confirms neither. */
-const isReadUpTo = (
-  { of, asOf }: BalanceCheck,
-  span: Interval,
-  read: readonly Interval[],
-): boolean => subtract(interval(of === "opening" ? span.from : span.to, asOf), read).length === 0;
 
 async function readVersions(tx: Transaction) {
   const { rows } = await tx.execute<{ now: string; postgres: string }>(sql`

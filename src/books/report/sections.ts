@@ -17,7 +17,6 @@ import {
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import { type DayOf, dayIn } from "../export/time-zone.ts";
 import {
-  type BalanceCheck,
   type Change,
   type CloseReport,
   type CoinFigures,
@@ -30,7 +29,7 @@ import {
 } from "./close-report.ts";
 import { digestCommand } from "./digest.ts";
 import {
-  balanceCheckParts,
+  balanceChecksTable,
   contractsTable,
   isResult,
   money,
@@ -186,8 +185,8 @@ function summaryTables(report: CloseReport): readonly Table[] {
   ];
 }
 
-const closingCheck = ({ balanceChecks }: LedgerClose, coin: string): BalanceCheck | undefined =>
-  balanceChecks.find((check) => check.of === "closing" && check.coin === coin);
+const closingCheck = ({ balanceChecks }: LedgerClose, coin: string) =>
+  balanceChecks.find((check) => check.coin === coin);
 
 function closingCheckText(
   ledger: LedgerClose,
@@ -196,7 +195,7 @@ function closingCheckText(
 ): string {
   const check = closingCheck(ledger, coin);
   // One answer has all coins of a wallet that the exchange names.
-  const isAnswered = ledger.balanceChecks.some((one) => one.of === "closing");
+  const isAnswered = ledger.balanceChecks.length > 0;
   if (check === undefined) return isAnswered ? "not named" : "no balance yet";
   const { differs, balance, expected, asOf } = check;
   return differs ? `NO: ${balance}, not ${expected}` : dayOf(asOf);
@@ -266,7 +265,7 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
       ...rollforwardTables(ledger),
       contractsTable(ledger),
       ...flowTables(ledger),
-      ...balanceCheckParts(ledger, report),
+      balanceChecksTable(ledger),
       table("restatements", restatementColumns, restatements.shown),
       table("rejected", rejectedColumns, rejected.shown),
       table("breaks", breakColumns, breaks.slice(0, shownMax), openShown),

@@ -17,30 +17,18 @@ import { union } from "../../core/words/intervals.ts";
 import { type EpochMs, epochMs, hourMs } from "../../lib/time.ts";
 import type { BreakKind } from "./break-kinds.ts";
 
-/** One place where the ledger does not add up. Amounts are decimals as text. */
-export type FoundBreak = {
-  readonly kind: BreakKind;
-  /** A product type, or the wallet of the wrong balance, "UTA" in a unified account. Empty if the break is of neither. */
-  readonly ledger: string;
-  readonly coin: string;
-  /** Where the break is: a bill's id or a time. Identifies it in its account, with the fields above. */
-  readonly anchor: string;
-  /** ISO 8601. */
-  readonly happenedAt: string | null;
-  readonly expected: string | null;
-  readonly observed: string | null;
-  /** Of lost time: how long it is, in milliseconds. */
-  readonly difference: string | null;
-  readonly firstBadBill: string | null;
-  /** The bill's product type where it differs from the break's: a wallet's bills may have several. */
-  readonly firstBadProductType: string | null;
-  readonly lastGoodBill: string | null;
-  readonly lastGoodProductType: string | null;
-  readonly explanation: string;
-};
-
 export type Row = typeof ledgerBreaks.$inferSelect;
 export type DecisionRow = typeof breakDecisions.$inferSelect;
+
+/** One place where the ledger does not add up. Amounts are decimals as text; what is left out is null. */
+export type FoundBreak = Pick<Row, "ledger" | "coin" | "anchor" | "explanation"> &
+  Partial<Pick<Row, "expected" | "observed" | "difference">> &
+  Partial<Pick<Row, "firstBadBill" | "firstBadProductType">> &
+  Partial<Pick<Row, "lastGoodBill" | "lastGoodProductType">> & {
+    readonly kind: BreakKind;
+    /** ISO 8601. */
+    readonly happenedAt?: string | null;
+  };
 
 /** An acceptance or a reopening. */
 type PastDecision = Pick<DecisionRow, "decision" | "decidedBy" | "note"> & {
@@ -48,7 +36,7 @@ type PastDecision = Pick<DecisionRow, "decision" | "decidedBy" | "note"> & {
   readonly decidedAt: string;
 };
 
-export type Break = FoundBreak &
+export type Break = Required<FoundBreak> &
   Pick<Row, "account" | "breakId" | "state" | "note" | "acceptedBy"> & {
     /** Of the difference: a coin, ms or bills; null where figures of a record differ. */
     readonly unit: string | null;

@@ -10,7 +10,7 @@ import type { FoundBreak } from "./breaks.ts";
 // The exchange rounds converted amounts to eight decimal places.
 const lastPlace = sql.raw("0.00000001");
 
-type Columns = Partial<Omit<FoundBreak, "kind" | "explanation">> & Pick<FoundBreak, "anchor">;
+type Columns = Partial<FoundBreak> & Pick<FoundBreak, "anchor">;
 
 /** Runs a statement that finds breaks of one kind, of which one sentence is true; columns that it leaves out are null. */
 async function findBreaks(
@@ -20,21 +20,7 @@ async function findBreaks(
   statement: SQL,
 ): Promise<readonly FoundBreak[]> {
   const { rows } = await tx.execute<Columns>(statement);
-  return rows.map((row) => ({
-    ledger: "",
-    coin: "",
-    happenedAt: null,
-    expected: null,
-    observed: null,
-    difference: null,
-    firstBadBill: null,
-    firstBadProductType: null,
-    lastGoodBill: null,
-    lastGoodProductType: null,
-    ...row,
-    kind,
-    explanation: explain(row),
-  }));
+  return rows.map((row) => ({ ledger: "", coin: "", ...row, kind, explanation: explain(row) }));
 }
 
 /** The types of transfer whose other leg is in another product type of the account. */

@@ -8,8 +8,8 @@ import { withoutZeros } from "../../lib/decimal.ts";
 import type { BreakKind } from "./break-kinds.ts";
 import type { BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
 
-const identityOf = ({ ledger, coin, kind, anchor }: FoundBreak | Row): string =>
-  JSON.stringify([ledger, coin, kind, anchor]);
+const identityOf = (one: Pick<Row, "ledger" | "coin" | "kind" | "anchor">): string =>
+  JSON.stringify([one.ledger, one.coin, one.kind, one.anchor]);
 
 /** All breaks of an account, whatever became of them. */
 export const readStoredBreaks = (tx: Transaction, account: string): Promise<readonly Row[]> =>
@@ -60,20 +60,20 @@ export async function recordBreaks(
     from generate_series(1, ${news.length}::int)`);
   const reopened: Decided[] = [];
   const values = breaks.map(({ happenedAt, ...entry }) => {
-    const before = stored.get(identityOf({ happenedAt, ...entry }));
+    const before = stored.get(identityOf(entry));
     const isAccepted = before?.state === "accepted";
     const isSame =
       isAccepted && withoutZeros(before.difference ?? "") === withoutZeros(entry.difference ?? "");
     if (isAccepted && !isSame) {
       const was = before.difference ?? "unknown";
       const note = `its difference was ${was} when it was accepted`;
-      reopened.push({ breakId: before.breakId, difference: entry.difference, note });
+      reopened.push({ breakId: before.breakId, difference: entry.difference ?? null, note });
     }
     return {
       ...entry,
       account,
       breakId: before?.breakId ?? Number(onlyRow(numbers.splice(0, 1), "a new break's number").id),
-      happenedAt: happenedAt === null ? null : new Date(happenedAt),
+      happenedAt: happenedAt == null ? null : new Date(happenedAt),
       firstSeenAt: sql`transaction_timestamp()`,
       lastSeenAt: sql`transaction_timestamp()`,
       state: isSame ? ("accepted" as const) : ("open" as const),
