@@ -2,6 +2,7 @@
 
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { retire } from "../src/accounts/account-changes.ts";
@@ -18,7 +19,6 @@ import { keyIsAccepted } from "./support/account-key.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openTestDatabase } from "./support/database.ts";
-import { untilBlocked } from "./support/held-store.ts";
 
 type House = {
   readonly sandbox?: Partial<SandboxOptions>;
@@ -190,7 +190,7 @@ const broken: readonly [
     2,
     [
       "FAIL config .*ACCOUNTS_FILE is set together with",
-      ...['FAIL config .*LOG_LEVEL "loud"', "FAIL config .*PRODUCT_TYPE is not"],
+      ...['FAIL config .*LOG_LEVEL "loud"', "FAIL config .*PRODUCT_TYPE is not", "ok database"],
     ],
   ],
   [
@@ -330,7 +330,8 @@ test.concurrent("doctor ends at the first signal, whatever it waits for", async 
   const blocker = await at.db.$client.connect();
   await blocker.query("begin; lock table key_salt");
   await using doctor = await at.start();
-  await untilBlocked(at.db);
+  const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+  while ((await at.db.execute(waiting)).rows.length === 0) await sleep(50);
   doctor.kill("SIGTERM");
   expect(await doctor.ended).toMatchObject({
     ...{ code: 1, stderr: expect.stringMatching("stopped on request") },

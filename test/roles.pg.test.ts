@@ -107,7 +107,6 @@ const onlyAddedTo = [
   "ltv_debts",
 ].map((name) => `public.${name}`);
 const emptiedByRow = [
-  "public.bill_order",
   "public.windows",
   "public.wallet_rules",
   "public.type_days",

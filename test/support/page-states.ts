@@ -71,7 +71,7 @@ export async function storeAccount(
         and product_type = ${productType}`);
   }
   // As a run does that stored much: without statistics a page takes seconds.
-  await db.execute(sql`analyze bills, bill_order, type_days, symbol_days, day_ends`);
+  await db.execute(sql`analyze bills, type_days, symbol_days, day_ends`);
   await logRun(db, { agoMs: agoMs + 12 * minuteMs });
 }
 

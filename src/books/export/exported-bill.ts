@@ -25,8 +25,7 @@ export type ExportedBill = Omit<Bill, "extra"> & {
 };
 
 /**
- * The bills in the order of the export: account, wallet, time, and within a millisecond the
- * order in which the balance moved, as `reconcile` found it, else the id as a number.
+ * The bills in the order of the export: account, wallet, time, and within a millisecond the id as a number.
  */
 export type BillPages = AsyncIterable<readonly ExportedBill[]>;
 

@@ -1,4 +1,6 @@
-import { walletOf } from "../../core/contract/product-types.ts";
+import { HeldBills, type Released } from "../../check/reconcile/held-bills.ts";
+import type { Move } from "../../check/reconcile/trails.ts";
+import { bookedMaxMsOf, walletOf } from "../../core/contract/product-types.ts";
 import {
   add,
   type Decimal,
@@ -8,6 +10,7 @@ import {
   magnitude,
   negate,
   subtract,
+  unitsAt,
   zero,
 } from "../../lib/decimal.ts";
 import type { EpochMs } from "../../lib/time.ts";
@@ -65,6 +68,12 @@ export type JournalEntry = { readonly day: string } & (
  */
 const roundingMax: Decimal = { units: 1n, scale: 8 };
 
+/** Decimal places in which balances are compared to find the order of bills. Finer ones, which nobody has seen, are cut off. */
+const heldPlaces = 24;
+
+/** A bill that waits until it is known which other ones moved the balance before it. */
+type HeldBill = Move & { readonly bill: ExportedBill };
+
 /** Whose balance it is: of a bill's product type, or of a wallet. */
 type Owner = Pick<ExportedBill, "account" | "productType" | "coin">;
 
@@ -72,6 +81,7 @@ type Owner = Pick<ExportedBill, "account" | "productType" | "coin">;
 type CoinBalance = {
   readonly account: AccountName;
   readonly owner: Owner;
+  readonly held: HeldBills<HeldBill>;
   /** The sum of the bills before the first known balance. */
   moved: Decimal;
   balance: Decimal | undefined;
@@ -100,6 +110,8 @@ export class Journal {
   /** The wallet whose day is being booked. */
   #currentWalletKey = "";
   #day = "";
+  /** What bills that no longer wait have become. */
+  #booked: JournalEntry[] = [];
 
   constructor(dayOf: DayOf, walletEnds: readonly WalletEnd[]) {
     this.#dayOf = dayOf;
@@ -111,10 +123,11 @@ export class Journal {
     return openings.flatMap(({ account, wallet, coin, balance: text, at }) => {
       const coins = this.#coinsOf({ account, wallet });
       if (coins.has(coin)) return [];
-      const coinBalance = openBalance({ account, productType: wallet, coin });
+      const coinBalance = this.#openBalance({ account, productType: wallet, coin });
       coins.set(coin, coinBalance);
       const balance = decimalOf(text);
       coinBalance.balance = balance;
+      coinBalance.held.begin(unitsIn(balance));
       const postings = adjustment(coinBalance, "opening", balance);
       const why = "what the wallet held at the start";
       const day = this.#dayOf(at);
@@ -138,18 +151,48 @@ export class Journal {
       this.#currentWalletKey = key;
       this.#day = day;
       const coins = this.#coinsOf(wallet);
-      const coinBalance = coins.get(bill.coin) ?? openBalance(bill);
+      const coinBalance = coins.get(bill.coin) ?? this.#openBalance(bill);
       coins.set(bill.coin, coinBalance);
-      entries.push(...bookBill(coinBalance, bill, day));
+      coinBalance.held.take(heldBillOf(bill));
     }
-    return entries;
+    return [...entries, ...this.#takeBooked()];
   }
 
-  /** The assertions of the day that is being booked. On the day of an end, {@link close} makes them. */
+  /** The last bills and the assertions of the day that is being booked. On the day of an end, {@link close} asserts. */
   end(): readonly JournalEntry[] {
+    const coins = this.#coinsByWallet.get(this.#currentWalletKey) ?? new Map<string, CoinBalance>();
+    for (const { held } of coins.values()) held.end();
+    const booked = this.#takeBooked();
     const endedAt = this.#walletEnds.get(this.#currentWalletKey);
-    if (endedAt !== undefined && this.#dayOf(endedAt) === this.#day) return [];
-    return [...assertions(this.#coinsByWallet.get(this.#currentWalletKey) ?? new Map(), this.#day)];
+    if (endedAt !== undefined && this.#dayOf(endedAt) === this.#day) return booked;
+    return [...booked, ...assertions(coins, this.#day)];
+  }
+
+  #openBalance({ account, productType, coin }: Owner): CoinBalance {
+    const coinBalance: CoinBalance = {
+      account: ["Assets", "Exchange", account, walletOf(productType), coin],
+      owner: { account, productType, coin },
+      held: new HeldBills(
+        {
+          tolerance: unitsIn(roundingMax),
+          bookedMaxMs: bookedMaxMsOf(walletOf(productType)),
+        },
+        (released) => {
+          this.#booked.push(...bookBill(coinBalance, released, this.#day));
+        },
+      ),
+      moved: zero,
+      balance: undefined,
+      steps: 0n,
+      reportedOn: undefined,
+    };
+    return coinBalance;
+  }
+
+  #takeBooked(): readonly JournalEntry[] {
+    const booked = this.#booked;
+    this.#booked = [];
+    return booked;
   }
 
   /** Empties each wallet that ended, and asserts that it is empty. */
@@ -181,18 +224,23 @@ function closingEntries(
   ];
 }
 
-const openBalance = ({ account, productType, coin }: Owner): CoinBalance => ({
-  account: ["Assets", "Exchange", account, walletOf(productType), coin],
-  owner: { account, productType, coin },
-  moved: zero,
-  balance: undefined,
-  steps: 0n,
-  reportedOn: undefined,
+const unitsIn = (decimal: Decimal): bigint =>
+  decimal.scale > heldPlaces
+    ? decimal.units / 10n ** BigInt(decimal.scale - heldPlaces)
+    : unitsAt(decimal, heldPlaces);
+
+const heldBillOf = (bill: ExportedBill): HeldBill => ({
+  productType: bill.productType,
+  billId: bill.billId,
+  time: bill.cTime,
+  moved: unitsIn(balanceChange(bill)),
+  after: bill.balance === null ? undefined : unitsIn(decimalOf(bill.balance)),
+  bill,
 });
 
 function bookBill(
   coinBalance: CoinBalance,
-  bill: ExportedBill,
+  { bill: { bill }, isVague }: Released<HeldBill>,
   day: string,
 ): readonly JournalEntry[] {
   const change = balanceChange(bill);
@@ -212,6 +260,10 @@ function bookBill(
   const reported = decimalOf(bill.balance);
   const difference = subtract(reported, computed ?? add(coinBalance.moved, change));
   const kind = computed === undefined ? "opening" : differenceKind(difference, coinBalance.steps);
+  if (isVague && kind === "discrepancy" && computed !== undefined) {
+    coinBalance.balance = computed;
+    return [entry];
+  }
   coinBalance.balance = reported;
   coinBalance.steps = 0n;
   coinBalance.reportedOn = day;

@@ -7,7 +7,7 @@ import { msOf, textArray, timeFrom } from "../../core/postgres/values.ts";
 import { readAccountStates } from "../../core/store/accounts/account-states.ts";
 import { billTextColumns, contentList } from "../../core/store/bill-rows.ts";
 import { readRemapped, readRenamed } from "../../core/store/reference/renamings.ts";
-import { chainOrder, joinOrder } from "../../core/views/chain-order.ts";
+import { chainOrder } from "../../core/views/chain-order.ts";
 import { joinRules, walletMoves, walletOf } from "../../core/views/wallet-moves.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
 import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
@@ -115,7 +115,6 @@ const declareCursor = (
     ${moves.fee}::text as "walletFee"
   from ${selection.asOf === undefined ? sql`bills` : storedAt(selection.asOf)}
   ${joinRules("bills", account)}
-  ${joinOrder("bills", account)}
   where ${isSelected(selection, changed)}
   order by bills.account, ${walletOf("bills.product_type")}, ${chainOrder("bills")}`;
 

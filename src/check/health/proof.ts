@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { isOneOf, textArray, timeOf } from "../../core/postgres/values.ts";
-import { bookedMaxOf, endPlace, joinOrder } from "../../core/views/chain-order.ts";
+import { bookedMaxOf, chainOrder } from "../../core/views/chain-order.ts";
 import {
   joinRules,
   productTypesArray,
@@ -44,12 +44,9 @@ const rowsOf = ({ from, where }: Rows): SQL => sql`
             bills.bill_id,
             bills.c_time,
             bills.balance,
-            greatest(bills.c_time, bill_order.booked_at) as booked_at,
-            coalesce(bill_order.place, 0) as place,
             ${moves.amount} + ${moves.fee} as moved
           from ${from}
           ${joinRules("bills")}
-          ${joinOrder("bills")}
           where ${where}`;
 
 /** The bills of a period's chains from the last one before it that shows a balance, or up to the first one after it. */
@@ -107,7 +104,8 @@ function stepsOf(accounts: readonly string[] | undefined, { from, to }: Span, is
   ];
   // By columns, so that the second window needs no sort of its own.
   const chainOf = (bills: string) =>
-    sql`partition by account, wallet, coin order by ${endPlace(bills)}`;
+    sql`partition by account, wallet, coin order by ${chainOrder(bills)}`;
+  const late = bookedMaxOf("wallet");
   return sql`(
       select
         account, wallet, coin, product_type, bill_id, c_time,
@@ -118,15 +116,35 @@ function stepsOf(accounts: readonly string[] | undefined, { from, to }: Span, is
         lag(bill_id) over chain as base_bill
       from (
         select
-          bills.*,
-          balance - sum(moved) over chain as base,
-          row_number() over chain as position
-        from (${sql.join(rows.map(rowsOf), sql` union all `)}
-        ) as bills
-        window chain as (${chainOf("bills")} rows unbounded preceding)
-      ) as running
-      where balance is not null
-      window chain as (${chainOf("running")})
+          compared.*,
+          -- Bills beside one that does not follow may have changed places with it: they are only summed.
+          is_order_open and (
+            c_time - max(c_time) filter (where is_off) over (chain rows unbounded preceding) <= ${late}
+            or min(c_time) filter (where is_off) over (chain rows between current row and unbounded following) - c_time
+              <= ${late}
+          ) as is_summed
+        from (
+          select
+            running.*,
+            abs(base - lag(base) over chain) > ${lastPlace} as is_off,
+            least(gap, lag(gap) over chain) <= ${late} as is_order_open
+          from (
+            select
+              bills.*,
+              balance - sum(moved) over (chain rows unbounded preceding) as base,
+              row_number() over chain as position,
+              least(c_time - lag(c_time) over chain, lead(c_time) over chain - c_time) as gap
+            from (${sql.join(rows.map(rowsOf), sql` union all `)}
+            ) as bills
+            window chain as (${chainOf("bills")})
+          ) as running
+          where balance is not null
+          window chain as (${chainOf("running")})
+        ) as compared
+        window chain as (${chainOf("compared")})
+      ) as followed
+      where is_summed is not true
+      window chain as (${chainOf("followed")})
     ) as shown`;
 }
 
@@ -150,6 +168,8 @@ export function unprovenBalances({ accounts, now, span }: Asked): SQL {
   const isAnchor = (bill: SQL, type: SQL) => sql`anchor in (${bill}, ${type} || '/' || ${bill})`;
   // A wrong balance, after which the next one is right again.
   const isUndone = sql`abs(difference + off) <= 100 * ${lastPlace}`;
+  // Where bills were only summed, one of them may be what the check found.
+  const isBetween = (at: SQL) => sql`steps > 1 and ${at} between base_time and c_time`;
   const isFew = sql`(select count(*) from ledgers where ${isOne}) <= ${ledgersMax}`;
   return sql`(
       select
@@ -200,6 +220,7 @@ export function unprovenBalances({ accounts, now, span }: Asked): SQL {
             and (
               difference = off and ${isAnchor(sql`bill_id`, sql`product_type`)}
               or ${isUndone} and ${isAnchor(sql`base_bill`, sql`base_type`)}
+              or ${isBetween(sql`happened_at`)} and first_bad_bill is not null
             )
         )
         and not exists (
@@ -207,6 +228,7 @@ export function unprovenBalances({ accounts, now, span }: Asked): SQL {
           from jsonb_to_recordset(unexplained) as one (at timestamptz, difference numeric)
           where difference = off and at = c_time
             or ${isUndone} and at = base_time
+            or ${isBetween(sql`at`)}
         )
       group by account, wallet, coin
     )`;

@@ -1,7 +1,16 @@
 import { dayMs } from "../../lib/time.ts";
-import type { ChainBill } from "./order.ts";
-import { ReorderBuffer } from "./reorder-buffer.ts";
-import { tallyBill } from "./rules.ts";
+import { isFar } from "./bill-numbers.ts";
+import { HeldBills, type Released } from "./held-bills.ts";
+import { type TypeTally, tallyBill } from "./rules.ts";
+import { byTime, type Move } from "./trails.ts";
+
+/** A bill of a chain. Amounts are in units of the check's last decimal place. */
+export type ChainBill = Move & {
+  readonly type: TypeTally;
+  readonly amount: bigint;
+  readonly fee: bigint;
+  readonly coupon: bigint;
+};
 
 type BillRef = {
   readonly productType: string;
@@ -51,9 +60,19 @@ const refOf = ({ productType, billId, time }: ChainBill): BillRef => ({
   time,
 });
 
+/** Whether two bills are equal except for their ids. */
+const areEqual = (a: ChainBill, b: ChainBill): boolean =>
+  a.time === b.time &&
+  a.amount === b.amount &&
+  a.fee === b.fee &&
+  a.after === b.after &&
+  a.type.businessType === b.type.businessType;
+
+const begins = ({ isVague }: Released<ChainBill>) => (isVague ? "vague" : "follows");
+
 /**
- * Checks one chain, bill by bill: that each balance is the one before plus what the bill moves. Bills are taken in
- * the order of their times. Those whose balances show another order are put in it.
+ * Checks one chain, bill by bill: that each balance is the one before plus what the bill moves. Bills are taken in the
+ * order of their times. Among those whose times do not tell their order, that of their balances counts.
  */
 export class Chain {
   readonly wallet: string;
@@ -72,19 +91,20 @@ export class Chain {
   readonly days = new Set<number>();
   readonly residuals: Residual[] = [];
   readonly #options: ChainOptions;
-  readonly #held: ReorderBuffer;
+  readonly #held: HeldBills<ChainBill>;
   /** The bill with the last balance, and what was met since. */
   #base: ChainBill | undefined;
   #steps = 0;
   #moved = 0n;
   readonly #untestable = new Set<string>();
   #day = Number.NaN;
+  #latest = Number.NEGATIVE_INFINITY;
 
   constructor(options: ChainOptions) {
     this.wallet = options.wallet;
     this.coin = options.coin;
     this.#options = options;
-    this.#held = new ReorderBuffer(options, (bill) => this.#step(bill));
+    this.#held = new HeldBills(options, (released) => this.#step(released));
   }
 
   /** @param bill whose time is not before that of the bill before it. */
@@ -104,15 +124,11 @@ export class Chain {
     return this.#checkpoints.at(-1);
   }
 
-  /** The bills that were found in another place since the last call. */
-  takeMoved(): readonly ChainBill[] {
-    return this.#held.takeMoved();
-  }
-
-  #step(bill: ChainBill): void {
-    const { type, after } = bill;
+  #step(released: Released<ChainBill>): void {
+    const { bill } = released;
+    const { type, after, time } = bill;
     this.bills++;
-    const day = Math.floor(bill.time / dayMs);
+    const day = Math.floor(time / dayMs);
     if (day !== this.#day) {
       this.days.add(day);
       this.#day = day;
@@ -120,40 +136,49 @@ export class Chain {
     this.#steps++;
     this.#moved += bill.moved;
     if (!type.isTestable) this.#untestable.add(type.businessType);
-    while (bill.at > bill.time && (this.#checkpoints.at(-1) ?? -1) >= bill.time)
-      this.#checkpoints.pop();
-    if (this.#base !== undefined && after !== undefined && this.#steps === 1) this.tested++;
+    // A check that began with one of these would not read this bill, or not know which comes first.
+    while ((this.#checkpoints.at(-1) ?? -1) >= time) this.#checkpoints.pop();
+    const isNewer = time > this.#latest;
+    if (isNewer) this.#latest = time;
     if (after === undefined) return;
-    const isFollowing = this.#base === undefined || this.#compare(this.#base, bill, after);
-    if (isFollowing) this.#noteCheckpoint(bill);
+    const base = this.#base;
+    if (base !== undefined && this.#steps === 1) this.tested++;
+    const compared = base === undefined ? begins(released) : this.#compare(base, released, after);
+    // The next balance that is certain has what this one should have, too.
+    if (compared === "vague") return;
+    if (compared === "follows" && isNewer) this.#noteCheckpoint(time);
     this.#base = bill;
     this.#steps = 0;
     this.#moved = 0n;
     this.#untestable.clear();
   }
 
-  #noteCheckpoint({ time, at }: ChainBill): void {
+  #noteCheckpoint(time: number): void {
     const { reconciledThrough, bookedMaxMs } = this.#options;
     // Bills may change places with bills this much older, and those with still older ones.
-    if (at > time || time >= reconciledThrough - 2 * bookedMaxMs) return;
+    if (time >= reconciledThrough - 2 * bookedMaxMs) return;
     this.#checkpoints.push(time);
     if (this.#checkpoints.length > checkpointsMax) this.#checkpoints.shift();
   }
 
-  /** @returns whether the balance follows. */
-  #compare(base: ChainBill, bill: ChainBill, after: bigint): boolean {
+  #compare(
+    base: ChainBill,
+    { bill, isVague, near }: Released<ChainBill>,
+    after: bigint,
+  ): "follows" | "vague" | "off" {
     const { tolerance, reconciledThrough } = this.#options;
     const steps = this.#steps;
     const expected = (base.after ?? 0n) + this.#moved;
     const off = after - expected;
-    const facts = this.#held.factsOf(bill);
+    const isSmall = !isFar(off, 0n, BigInt(steps) * tolerance);
+    if (!isSmall && isVague) return "vague";
+    const beside = isSmall ? [] : near();
     if (steps === 1) {
-      const isAlone = facts.isAlone && bill.time < reconciledThrough;
+      const isAlone =
+        bill.time < reconciledThrough && (isSmall || this.#areAlone(base, bill, beside));
       tallyBill(bill.type, bill, off, { tolerance, isAlone });
     }
-    if (off === 0n) return true;
-    const size = off < 0n ? -off : off;
-    const isSmall = size <= BigInt(steps) * tolerance;
+    if (off === 0n) return "follows";
     if (isSmall) {
       this.rounded++;
       this.rounding += off;
@@ -161,7 +186,6 @@ export class Chain {
     if (bill.time >= reconciledThrough)
       this.unjudgedFrom = Math.min(this.unjudgedFrom ?? bill.time, bill.time);
     const feeSize = bill.fee < 0n ? -bill.fee : bill.fee;
-    const withFee = off + 2n * bill.fee;
     this.residuals.push({
       bill: refOf(bill),
       base: refOf(base),
@@ -171,9 +195,41 @@ export class Chain {
       steps,
       isSmall,
       untestable: [...this.#untestable],
-      isFeeSign: feeSize > tolerance && withFee <= tolerance && withFee >= -tolerance,
-      double: facts.double,
+      isFeeSign: feeSize > tolerance && !isFar(off + 2n * bill.fee, 0n, tolerance),
+      double: this.#doubleOf(base, bill, off, beside),
     });
-    return isSmall;
+    return isSmall ? "follows" : "off";
+  }
+
+  /** Whether no third bill can have changed places with one of the two. */
+  #areAlone(base: ChainBill, bill: ChainBill, near: readonly ChainBill[]): boolean {
+    const { bookedMaxMs } = this.#options;
+    const isBeside = ({ time }: ChainBill) =>
+      Math.abs(base.time - time) <= bookedMaxMs || Math.abs(bill.time - time) <= bookedMaxMs;
+    return near.filter(isBeside).length === 2;
+  }
+
+  /** Two bills that are equal except for their ids, of which one more explains by how much a balance is off. */
+  #doubleOf(
+    base: ChainBill,
+    bill: ChainBill,
+    off: bigint,
+    near: readonly ChainBill[],
+  ): Residual["double"] {
+    const { tolerance, bookedMaxMs } = this.#options;
+    const from = Math.min(base.time, bill.time) - bookedMaxMs;
+    const to = Math.max(base.time, bill.time);
+    const explaining = near.filter(
+      (other) =>
+        other.time >= from &&
+        other.time <= to &&
+        (other === bill || other.after === undefined) &&
+        !isFar(off + other.amount + other.fee, 0n, tolerance),
+    );
+    for (const one of explaining.toSorted(byTime)) {
+      const twin = near.find((other) => other !== one && areEqual(one, other));
+      if (twin !== undefined) return [one.billId, twin.billId];
+    }
+    return undefined;
   }
 }

@@ -9,12 +9,10 @@ import {
 import type { Transaction } from "../../core/postgres/connect.ts";
 import { msOf, textArray } from "../../core/postgres/values.ts";
 import { readRecorded } from "../../core/store/withdrawals.ts";
-import { joinOrder } from "../../core/views/chain-order.ts";
 import { FinerAmount, readNumbers } from "./bill-numbers.ts";
 import type { ChainStart } from "./chains.ts";
-import { Chain } from "./check-chain.ts";
+import { Chain, type ChainBill } from "./check-chain.ts";
 import { timeOf } from "./coverage.ts";
-import type { ChainBill, MovedBill } from "./order.ts";
 import { movedBy, type Rules, Tallies, type TypeTally, untestable } from "./rules.ts";
 
 type Reading = {
@@ -23,12 +21,7 @@ type Reading = {
   readonly rules: Rules;
   /** From when on a wallet's balances are not judged yet. */
   readonly reconciledThroughOf: (wallet: string) => number;
-  /** Takes bills that were found in other places, a page at a time. */
-  readonly keepOrder: (moved: readonly MovedBill[]) => Promise<void>;
 };
-
-const movedIn = (chain: Chain): readonly MovedBill[] =>
-  chain.takeMoved().map((bill) => ({ bill, coin: chain.coin }));
 
 export type CheckedChains = {
   readonly chains: readonly Chain[];
@@ -71,7 +64,6 @@ async function checkWith(
     rules,
     recorded,
     reconciledThroughOf,
-    keepOrder,
   }: Reading & { readonly recorded: ReadonlySet<string> },
   places: number,
 ): Promise<CheckedChains> {
@@ -95,19 +87,15 @@ async function checkWith(
       return chain;
     };
     for await (const rows of pagesOf(tx, statement)) {
-      const changed = new Set<Chain>();
       for (const row of rows) {
         const [productType, coin] = row;
         const wallet = isUnifiedWallet ? unifiedWallet : productType;
         const chain = chains.get(wallet)?.get(coin) ?? chainOf(wallet, coin);
         chain.take(billOf(row, typeOf(row, tallies, recorded), places));
-        changed.add(chain);
       }
-      await keepOrder([...changed].flatMap(movedIn));
     }
     const ended = [...chains.values()].flatMap((ofWallet) => [...ofWallet.values()]);
     for (const chain of ended) chain.end();
-    await keepOrder(ended.flatMap(movedIn));
     checked.push(...ended);
   }
   return { chains: checked, tallies, places };
@@ -120,9 +108,6 @@ type Row = readonly [
   businessType: string,
   /** The numbers as one text: each column costs Node as much as a bill's arithmetic. */
   numbers: string,
-  /** Null where no order was learned. */
-  place: string | null,
-  bookedMs: string | null,
 ];
 
 /** The type of a bill. A withdrawal from the funding wallet has no fee in its row: without a record, nothing tests it. */
@@ -138,7 +123,7 @@ function typeOf(
 }
 
 function billOf(row: Row, type: TypeTally, places: number): ChainBill {
-  const [productType, , billId, , numbers, place, bookedMs] = row;
+  const [productType, , billId, , numbers] = row;
   const amounts = readNumbers(numbers, places);
   const { time, amount, fee, coupon, balance } = amounts;
   const { countsAmount, countsFee, countsCoupon } = type.rule;
@@ -147,8 +132,6 @@ function billOf(row: Row, type: TypeTally, places: number): ChainBill {
     productType,
     billId,
     time,
-    at: bookedMs === null ? time : Math.max(time, Number(bookedMs)),
-    place: place === null ? 0 : Number(place),
     type,
     amount,
     fee,
@@ -175,7 +158,6 @@ function billsOf(
     starts === undefined
       ? sql`
       from bills
-      ${joinOrder("bills", account)}
       where bills.account = ${account}
         and bills.product_type ${of.isUnifiedWallet ? sql`= any(${unified})` : sql`<> all(${unified})`}`
       : sql`
@@ -186,8 +168,7 @@ function billsOf(
         and bills.coin = chosen.coin
         and bills.c_time >= chosen.since
         -- A constant, from which Postgres knows that these are few.
-        and bills.c_time >= ${timeOf(Math.min(...starts.map(({ since }) => since)))}::timestamptz
-      ${joinOrder("bills", account)}`;
+        and bills.c_time >= ${timeOf(Math.min(...starts.map(({ since }) => since)))}::timestamptz`;
   return sql`
       select
         bills.product_type,
@@ -196,9 +177,7 @@ function billsOf(
         bills.business_type,
         concat_ws(
           ' ', ${msOf(sql`bills.c_time`)}, bills.amount, bills.fee, coalesce(bills.fee_by_coupon, 0), bills.balance
-        ),
-        place,
-        ${msOf(sql`booked_at`)}
+        )
       ${from}
       order by ${of.isUnifiedWallet ? sql`` : sql`bills.product_type,`} bills.c_time`;
 }

@@ -30,7 +30,6 @@ import {
 import type { Chain } from "./check-chain.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
 import { breaksOf, doesRound, isAnythingNew, type Judged, unexplainedOf } from "./judge.ts";
-import { forgetMovedBills, writeOrder } from "./order.ts";
 import {
   areLegsAmong,
   findBalanceBreaks,
@@ -82,8 +81,7 @@ const attemptsMax = 5;
 
 /**
  * Checks that the ledger adds up: every balance against the previous one, every record's figures against each
- * other. Stores the breaks, the rules of what each category moves, and the order of bills where times and ids do
- * not give it. Each account is checked as a whole, in a transaction of its own.
+ * other. Stores the breaks, and the rules of what each category moves. Each account is checked as a whole, in a transaction of its own.
  * @param asked of which product types the result is.
  */
 export async function reconcile(
@@ -175,7 +173,6 @@ async function checkBills(
     rules: await readRules(tx, account),
     records: await readChainRecords(tx, account),
   };
-  await forgetMovedBills(tx, account);
   let checked = (isFull ? undefined : await checkChanged(context)) ?? (await checkWhole(context));
   // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
   if (!checked.isFull && (await record(context, checked)) > 0) checked = await checkWhole(context);
@@ -217,7 +214,6 @@ async function check(
     rules,
     reconciledThroughOf: (wallet) =>
       coverage.get(wallet)?.reconciledThrough ?? Number.POSITIVE_INFINITY,
-    keepOrder: (moved) => writeOrder(tx, account, moved),
   });
   return { ...checked, starts, rules };
 }

@@ -1,7 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { Transaction } from "../postgres/connect.ts";
 import { isIdOddText } from "../views/chain-order.ts";
-import { type BillKey, type BillRow, contents, keyArrays, unnested } from "./bill-rows.ts";
+import { type BillRow, contents, keyArrays, unnested } from "./bill-rows.ts";
 
 /*
  * The only definition of the rows of type_days, symbol_days and day_ends, as queries over bills.
@@ -149,16 +149,6 @@ export function rowsOf(account: string, rows: readonly BillRow[]): Bills {
     where: sql`true`,
   };
 }
-
-/** Stored bills, by their keys. */
-export const storedBills = (account: string, bills: readonly BillKey[]): Bills => ({
-  from: sql`unnest(${keyArrays(bills)}) as named (product_type, bill_id)
-        join bills
-          on bills.account = ${account}
-          and bills.product_type = named.product_type
-          and bills.bill_id = named.bill_id`,
-  where: sql`true`,
-});
 
 /** All bills of an account. */
 export const allBillsOf = (account: string): Bills => ({

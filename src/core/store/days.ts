@@ -3,18 +3,10 @@ import { type EpochMs, isoTime } from "../../lib/time.ts";
 import { walletOf } from "../contract/product-types.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { textArray, timeFrom } from "../postgres/values.ts";
-import { chainOrder, endPlace, joinOrder } from "../views/chain-order.ts";
+import { chainOrder } from "../views/chain-order.ts";
 import { productTypesArray, walletOf as walletColumn } from "../views/wallet-moves.ts";
 import { type BillKey, type BillRow, keyArrays } from "./bill-rows.ts";
-import {
-  addSums,
-  allBillsOf,
-  type Bills,
-  dayText,
-  rowsOf,
-  storedBills,
-  sumTables,
-} from "./day-sums.ts";
+import { addSums, allBillsOf, type Bills, dayText, rowsOf, sumTables } from "./day-sums.ts";
 
 /*
  * The two places where days follow the bills. A page's transaction calls both, and sends their statements
@@ -55,7 +47,7 @@ export async function putIntoDays(
   await Promise.all([
     ...sumTables.map((table) => addSums(tx, table, bills)),
     ...(replaced.length === 0 ? [] : [findEnds(tx, account, replaced.map(placed))]),
-    moveEnds(tx, account, bills),
+    moveEnds(tx, bills),
   ]);
 }
 
@@ -68,30 +60,16 @@ const placed = ({ productType, bill }: BillRow): PlacedBill => ({
   cTime: timeFrom(bill.cTimeMs),
 });
 
-/** Runs after these bills were given other places in `bill_order`: one may be its day's first or last now. */
-export async function reorderInDays(
-  tx: Transaction,
-  account: string,
-  bills: readonly PlacedBill[],
-): Promise<void> {
-  if (bills.length === 0) return;
-  await Promise.all([
-    forgetEnds(tx, account, bills),
-    findEnds(tx, account, bills),
-    moveEnds(tx, account, storedBills(account, bills)),
-  ]);
-}
-
 /** A day of a chain; `day` as YYYY-MM-DD. */
 export type ChainDay = { readonly wallet: string; readonly coin: string; readonly day: string };
 
 export const endColumns = [
-  ...["account", "wallet", "coin", "day", "is_last", "booked_at", "place", "product_type"],
-  ...["bill_id", "balance"],
+  ...["account", "wallet", "coin", "day", "is_last", "c_time", "product_type", "bill_id"],
+  "balance",
 ];
 
 /** The first and the last balance of each chain's day, of these bills: see chain-order.ts. */
-export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
+export const endsOf = ({ from, where }: Bills): SQL => sql`
       select ${sql.raw(endColumns.join(", "))}
       from (
         select
@@ -99,15 +77,13 @@ export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
           ${walletColumn("bills.product_type")} as wallet,
           bills.coin,
           ${sql.raw(dayText)} as day,
-          greatest(bills.c_time, bill_order.booked_at) as booked_at,
-          coalesce(bill_order.place, 0) as place,
+          bills.c_time,
           bills.product_type,
           bills.bill_id,
           bills.balance,
           lag(bills.bill_id) over chain is null as is_day_first,
           lead(bills.bill_id) over chain is null as is_day_last
         from ${from}
-        ${joinOrder("bills", account)}
         where ${where}
           and bills.balance is not null
         window chain as (
@@ -118,21 +94,21 @@ export const endsOf = (account: string, { from, where }: Bills): SQL => sql`
       cross join (values (false), (true)) as ends (is_last)
       where case when is_last then is_day_last else is_day_first end`;
 
-const addedEnds = (account: string, bills: Bills): SQL => sql`
+const addedEnds = (bills: Bills): SQL => sql`
       insert into day_ends (${sql.raw(endColumns.join(", "))})
-      ${endsOf(account, bills)}
+      ${endsOf(bills)}
       order by wallet, coin, day, is_last`;
 
 /** Moves the ends of days to those bills that come before or after them. */
-async function moveEnds(tx: Transaction, account: string, bills: Bills): Promise<void> {
+async function moveEnds(tx: Transaction, bills: Bills): Promise<void> {
   const changed = endColumns.slice(5).map((column) => `${column} = excluded.${column}`);
   await tx.execute(sql`
-      ${addedEnds(account, bills)}
+      ${addedEnds(bills)}
       on conflict (account, wallet, coin, day, is_last) do update
       set ${sql.raw(changed.join(", "))}
       where case when day_ends.is_last
-        then (${endPlace("excluded")}) > (${endPlace("day_ends")})
-        else (${endPlace("excluded")}) < (${endPlace("day_ends")}) end`);
+        then (${chainOrder("excluded")}) > (${chainOrder("day_ends")})
+        else (${chainOrder("excluded")}) < (${chainOrder("day_ends")}) end`);
 }
 
 /** Forgets the ends of the days that begin or end with one of these bills. */
@@ -183,10 +159,10 @@ async function findEnds(
               and day_ends.coin = ended.coin
               and day_ends.day = ended.day
           )`;
-  await tx.execute(addedEnds(account, { from, where }));
+  await tx.execute(addedEnds({ from, where }));
 }
 
 /** Reads the ends of all days of an account, which has none stored. */
 export async function findAllEnds(tx: Transaction, account: string): Promise<void> {
-  await tx.execute(addedEnds(account, allBillsOf(account)));
+  await tx.execute(addedEnds(allBillsOf(account)));
 }

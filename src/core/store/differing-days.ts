@@ -66,7 +66,7 @@ function differingEnds(account: string): SQL {
         where account = ${account}
         union all
         select ${columns}, false
-        from (${endsOf(account, allBillsOf(account))}) as computed
+        from (${endsOf(allBillsOf(account))}) as computed
       ) as compared
       group by ${columns}
       having count(*) filter (where is_stored) <> count(*) filter (where not is_stored)`;

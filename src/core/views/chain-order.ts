@@ -2,42 +2,19 @@ import { type SQL, sql } from "drizzle-orm";
 import { bookedMaxMs } from "../../lib/time.ts";
 
 /**
- * Joins bills to their learned order.
- * @param alias of the bills.
- * @param account to which all bills belong, as for `joinRules`.
- */
-export function joinOrder(alias: string, account?: string): SQL {
-  const bills = sql.raw(alias);
-  return sql`
-      left join bill_order
-        on bill_order.account = ${account ?? sql`${bills}.account`}
-        and bill_order.product_type = ${bills}.product_type
-        and bill_order.bill_id = ${bills}.bill_id`;
-}
-
-/**
- * The list that sorts a chain's bills as they moved its balance, or compares their places as rows. This is its only
- * definition, for views, exports and reconcile. It needs `bill_order`, see {@link joinOrder}. A bill is
- * sorted by its time, or by the later one that its balance shows. Ids are compared as numbers, by
- * length first, since they may have more digits than a bigint.
+ * The list that sorts a chain's bills, or compares their places as rows: by time, and within a millisecond by id. This is
+ * its only definition, for views and exports. Ids are compared as numbers, by length first, since they may have more
+ * digits than a bigint.
  *
- * @param alias of the bills; none where the columns of `bill_order` are theirs.
+ * Bills may have moved the balance in another order: those of one millisecond, whose ids need not tell, and in a unified
+ * account those of some seconds. So what is said of a balance depends on no order: see src/check/reconcile/trails.ts.
+ *
+ * @param alias of the bills.
  */
 export function chainOrder(alias?: string): SQL {
-  const [bills, order] = alias === undefined ? ["", ""] : [`${alias}.`, "bill_order."];
-  return placeOf(
-    bills,
-    `greatest(${bills}c_time, ${order}booked_at)`,
-    `coalesce(${order}place, 0)`,
-  );
+  const bill = alias === undefined ? "" : `${alias}.`;
+  return sql.raw(`${bill}c_time, length(${bill}bill_id), ${bill}bill_id, ${bill}product_type`);
 }
-
-/** The place of a bill that was joined to its order: columns `booked_at`, `place`, `product_type` and `bill_id`. */
-export const endPlace = (end: string): SQL =>
-  placeOf(`${end}.`, `${end}.booked_at`, `${end}.place`);
-
-const placeOf = (bill: string, bookedAt: string, place: string): SQL =>
-  sql.raw(`${bookedAt}, ${place}, length(${bill}bill_id), ${bill}bill_id, ${bill}product_type`);
 
 /**
  * How long after its time a bill may be booked, as an interval.

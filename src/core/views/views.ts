@@ -10,7 +10,7 @@ import {
   withBalance,
   withoutBalance,
 } from "./bill-sums.ts";
-import { bookedMaxOf, chainOrder, endPlace, isIdOddText } from "./chain-order.ts";
+import { bookedMaxOf, chainOrder, isIdOddText } from "./chain-order.ts";
 import { movementPlaceholders } from "./movements.ts";
 import {
   apart,
@@ -90,11 +90,11 @@ const words: Words = {
   bill_sums: billSums("bills"),
   bills_any_balance: withAnyBalance("bills"),
   bills_day: dayOf("bills"),
-  bills_place: chainOrder("bills"),
   bills_wallet: walletOf("bills.product_type"),
   bills_with_balance: withBalance("bills"),
   chain_order: chainOrder(),
   chained_product_types: productTypesArray("chained.wallet"),
+  chain_days_booked_max: bookedMaxOf("chain_days.wallet"),
   chains_booked_max: bookedMaxOf("chains.wallet"),
   entries_any_balance: withAnyBalance("entries"),
   entries_place: chainOrder("entries"),
@@ -110,7 +110,7 @@ const words: Words = {
   difference_unit: differenceUnit,
   // Breaks whose difference is how far a bill's balance is off the bills before it.
   is_of_bill: sql`kind in ('balance', 'unread') and first_bad_bill is not null`,
-  shown_place: endPlace("shown"),
+  shown_place: chainOrder("shown"),
   sum_amount_in: sums.amountIn,
   sum_amount_out: sums.amountOut,
   sum_fee_in: sums.feeIn,

@@ -1,4 +1,4 @@
-import { bigint, boolean, date, integer, numeric, pgTable, primaryKey } from "drizzle-orm/pg-core";
+import { bigint, boolean, date, numeric, pgTable, primaryKey } from "drizzle-orm/pg-core";
 import { textKey, time } from "./columns.ts";
 
 // Sums of the bills of each UTC day by itself. Running totals over days are computed when they are
@@ -62,7 +62,7 @@ export const symbolDays = pgTable(
 );
 
 /**
- * The first or the last bill of a chain's day that shows a balance, in the order in which bills moved it.
+ * The first or the last bill of a chain's day that shows a balance, by time and id.
  * A day without any has no row.
  */
 export const dayEnds = pgTable(
@@ -73,9 +73,7 @@ export const dayEnds = pgTable(
     coin: textKey("coin").notNull(),
     day: date("day").notNull(),
     isLast: boolean("is_last").notNull(),
-    /** The bill's time, or the later one that its balance shows, and its learned place at that time. */
-    bookedAt: time("booked_at").notNull(),
-    place: integer("place").notNull(),
+    cTime: time("c_time").notNull(),
     productType: textKey("product_type").notNull(),
     billId: textKey("bill_id").notNull(),
     balance: numeric("balance").notNull(),

@@ -37,23 +37,6 @@ export const walletRules = pgTable(
   (t) => [primaryKey({ columns: [t.account, t.productType, t.category, t.businessType] })],
 );
 
-/**
- * A bill's place where balances show another order than times and ids. Bills without a row
- * are ordered by their time, and within a millisecond by their id.
- */
-export const billOrder = pgTable(
-  "bill_order",
-  {
-    ...ledger(),
-    billId: textKey("bill_id").notNull(),
-    /** The bill's place among those of the same time; 0 where their ids give the order. */
-    place: integer("place").notNull(),
-    /** The time of the bill before it in the order, where that is later than its own. */
-    bookedAt: time("booked_at"),
-  },
-  (t) => [primaryKey({ columns: [t.account, t.productType, t.billId] })],
-);
-
 /** A break: where the ledger does not add up, and whether somebody accepted it. Rows are never deleted. */
 export const ledgerBreaks = pgTable(
   "ledger_breaks",

@@ -71,46 +71,61 @@ left join lateral (
     shown.balance - shown.moved - coalesce(sum(wallet_amount + wallet_fee), 0) as balance,
     count(entries.day) filter (where entries.day = shown.day) as bills
   from (
-    select
-      entries.day,
-      entries.balance,
-      wallet_amount + wallet_fee as moved,
-      greatest(entries.c_time, bill_order.booked_at) as booked_at,
-      coalesce(bill_order.place, 0) as place,
-      entries.product_type,
-      entries.bill_id
+    -- Of the bills that may have changed places, the first one that follows no other one.
+    select beginning.*
     from (
-      select first.day, first.c_time
-      from unnest(chains.product_types) as types (product_type)
-      cross join lateral (
-        select $bills_day as day, bills.c_time
-        from bills
-        where bills.account = chains.account
-          and bills.product_type = types.product_type
-          and bills.coin = chains.coin
-          and $bills_with_balance
-        order by $bills_day, bills.c_time
+      select
+        first.c_time as first_time,
+        entries.day,
+        entries.c_time,
+        entries.product_type,
+        entries.bill_id,
+        entries.balance,
+        wallet_amount + wallet_fee as moved,
+        row_number() over (order by row($entries_place) desc) as later
+      from (
+        select first.day, first.c_time
+        from unnest(chains.product_types) as types (product_type)
+        cross join lateral (
+          select $bills_day as day, bills.c_time
+          from bills
+          where bills.account = chains.account
+            and bills.product_type = types.product_type
+            and bills.coin = chains.coin
+            and $bills_with_balance
+          order by $bills_day, bills.c_time
+          limit 1
+        ) as first
+        where opened.day is null
+        order by first.c_time
         limit 1
       ) as first
-      where opened.day is null
-      order by first.c_time
-      limit 1
-    ) as first
-    join analytics.entries
-      on entries.account = chains.account
-      and entries.product_type = any(chains.product_types)
-      and entries.coin = chains.coin
-      and $entries_with_balance
-      and entries.day = first.day
-      and entries.c_time <= first.c_time + $chains_booked_max
-    left join bill_order using (account, product_type, bill_id)
-    order by row($entries_place)
+      join analytics.entries
+        on entries.account = chains.account
+        and entries.product_type = any(chains.product_types)
+        and entries.coin = chains.coin
+        and $entries_with_balance
+        and entries.day = first.day
+        and entries.c_time between first.c_time and first.c_time + $chains_booked_max
+      order by row($entries_place)
+      offset 0
+    ) as beginning
+    where later = 1
+      or not exists (
+        select 1
+        from analytics.entries
+        where entries.account = chains.account
+          and entries.product_type = any(chains.product_types)
+          and entries.coin = chains.coin
+          and $entries_with_balance
+          and entries.day = beginning.day
+          and entries.c_time between first_time and first_time + $chains_booked_max
+          and abs(beginning.balance - moved - entries.balance) <= 0.00000001
+          and (entries.product_type, entries.bill_id) <> (beginning.product_type, beginning.bill_id)
+      )
     limit 1
   ) as shown
-  left join (
-    analytics.entries
-    left join bill_order using (account, product_type, bill_id)
-  )
+  left join analytics.entries
     on entries.account = chains.account
     and entries.product_type = any(chains.product_types)
     and entries.coin = chains.coin
@@ -164,5 +179,5 @@ cross join lateral (
   select
     rounding = off
       or reconciled_at is not null
-        and coalesce(not is_shown or closed.booked_at < reconciled_through, true) as is_reconciled
+        and coalesce(not is_shown or closed.c_time < reconciled_through, true) as is_reconciled
 ) as states;

@@ -6,8 +6,6 @@ select
   coin,
   bill_id,
   c_time,
-  booked_at,
-  place,
   symbol,
   business_type,
   category,
@@ -32,5 +30,4 @@ from (
         and category in ('transfer', 'liquidation', 'bonus')
     )
 ) as entries
-left join bill_order using (account, product_type, bill_id)
 where category in ('transfer', 'liquidation', 'bonus');

@@ -34,14 +34,17 @@ cross join lateral (
   select
     based.*,
     lag(base) over chain as last_base,
-    lag(shown_place) over chain as last_shown_place
+    lag(shown_place) over chain as last_shown_place,
+    -- Or the last balance is of an earlier day.
+    least(gap, lag(period_gap) over chain) <= $chain_days_booked_max or lag(base) over chain is null as is_order_open
   from (
     select
       chained.*,
       -- A bill that shows a balance begins a period. The bills after it that show none belong to
       -- it.
       max(balance - moved) over (partition by period) as base,
-      min(position) over (partition by period) as shown_place
+      min(position) over (partition by period) as shown_place,
+      min(gap) over (partition by period) as period_gap
     from (
       select
         product_type,
@@ -58,10 +61,11 @@ cross join lateral (
         wallet_fee,
         source,
         row_number() over chain as position,
+        -- To the bill beside it.
+        least(c_time - lag(c_time) over chain, lead(c_time) over chain - c_time) as gap,
         sum(wallet_amount + wallet_fee) over chain as moved,
         count(balance) over chain as period
       from analytics.entries
-      left join bill_order using (account, product_type, bill_id)
       where entries.account = chain_days.account
         and entries.product_type = $product_types
         and entries.coin = chain_days.coin
@@ -79,6 +83,19 @@ cross join lateral (
     0.00000001 * (shown_place - coalesce(last_shown_place, -bills_since)) as rounding_max
 ) as compared
 cross join lateral (
+  select reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_reconciled
+) as states
+-- What reconcile found at the bill.
+left join ledger_breaks as broken
+  on abs(step) > rounding_max
+  and broken.account = chain_days.account
+  and broken.ledger = chain_days.wallet
+  and broken.coin = chain_days.coin
+  and broken.first_bad_bill = bills.bill_id
+  and coalesce(broken.first_bad_product_type, broken.ledger) = bills.product_type
+  and $is_of_bill
+  and state <> 'resolved'
+cross join lateral (
   select
     coalesce(base, carried) + moved as running_balance,
     case when balance is not null and abs(step) <= rounding_max then step else 0 end as rounding,
@@ -86,10 +103,9 @@ cross join lateral (
       -- A ledger that never shows a balance cannot be tested: its discrepancy is unknown, not zero.
       when coalesce(base, carried) is null then null
       when balance is null or abs(step) <= rounding_max then 0
+      -- These bills may have moved the balance in another order. Reconcile knows whether they follow each other.
+      when is_reconciled and (is_order_open or broken.difference is not null) then coalesce(broken.difference, 0)
       else step
     end as residual
 ) as off
-cross join lateral (
-  select reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_reconciled
-) as states
 where $of_wallet;
