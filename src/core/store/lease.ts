@@ -35,7 +35,7 @@ import { textArray } from "../postgres/values.ts";
  * and is free, or the account would stay locked for hours.
  */
 export type Lease = AsyncDisposable & {
-  /** The account's name, or {@link userKey}. */
+  /** The account's name, or `user ` and a user's id. */
   readonly account: string;
   /** One more with each new holder. */
   readonly epoch: number;
@@ -66,10 +66,8 @@ const aheadMaxMs = 2 * leaseTiming.leaseMs;
  */
 export const usableMs = ({ leaseMs, cooldownMs }: LeaseTiming): number => leaseMs - 2 * cooldownMs;
 
+/** The key of a user's lease begins so. No account's name has a space. */
 const userPrefix = "user ";
-
-/** The key of a user's lease. No account's name has a space. */
-const userKey = (uid: string): string => `${userPrefix}${uid}`;
 
 const subjectOf = (key: string): string =>
   key.startsWith(userPrefix) ? `${key}, whose accounts share a rate limit` : `account ${key}`;
@@ -100,10 +98,8 @@ export type TakeOptions = {
 /** The clock of this process, and times. The database uses its own clock. */
 export type LeasesOptions = { readonly clock?: Clock; readonly timing?: LeaseTiming };
 
-type HeldLease = Pick<Lease, "account" | "epoch"> & {
-  /** By this machine's clock: {@link asleepOrAwake}. Never moved once it is past. */
-  usedUntil: number;
-};
+/** `usedUntil` is by this machine's clock, asleepOrAwake, and is never moved once it is past. */
+type HeldLease = Pick<Lease, "account" | "epoch"> & { usedUntil: number };
 
 const isFree = sql`(
         leases.expires_at <= clock_timestamp()
@@ -155,14 +151,15 @@ export class Leases {
 
   /** Takes a user's lease, which this process's accounts of that user share. @throws as `take` does. */
   async takeUser(uid: string, options: TakeOptions): Promise<Lease> {
-    const shared = this.#users.get(uid) ?? { lease: this.take(userKey(uid), options), accounts: 0 };
-    this.#users.set(uid, shared);
+    const key = `${userPrefix}${uid}`;
+    const shared = this.#users.get(key) ?? { lease: this.take(key, options), accounts: 0 };
+    this.#users.set(key, shared);
     shared.accounts += 1;
     await using stack = new AsyncDisposableStack();
     stack.defer(async () => {
       shared.accounts -= 1;
       if (shared.accounts > 0) return;
-      this.#users.delete(uid);
+      this.#users.delete(key);
       const lease = await shared.lease.catch(() => undefined);
       await lease?.[Symbol.asyncDispose]();
     });

@@ -143,7 +143,7 @@ class AccountTransactions {
             this.#lease.assertHeld?.();
             return writePages(tx, pages, before);
           },
-          isChecked: ({ bills }) => bills.isWatched,
+          isChecked: ({ bills }) => bills.mayDropRows,
           onUnanswered: () => {
             this.#isUnanswered = true;
           },

@@ -112,7 +112,7 @@ type RowsOfPage = Pick<PageCommit, "ledger" | "bills" | "rejected">;
  * Whether {@link supersedeRows} may have anything to mark. It nearly never has, and finding that out takes
  * one look into an empty index for all pages.
  */
-export async function hasCurrentRows(
+export async function hasOpenRejections(
   tx: Transaction,
   pages: readonly RowsOfPage[],
 ): Promise<boolean> {

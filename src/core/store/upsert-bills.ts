@@ -19,7 +19,7 @@ import {
   unnested,
 } from "./bill-rows.ts";
 import { putIntoDays, takeOutOfDays } from "./days.ts";
-import { insertMissingTypes, readUnmetTypes } from "./reference/stored-business-types.ts";
+import { insertMissingTypes, readMissingTypes } from "./reference/stored-business-types.ts";
 
 /*
  * Bills are written in three steps: a look says which are stored and with what content, `changesOf` decides
@@ -38,7 +38,7 @@ export type BillsBefore = {
   /** The business types that have no row yet. */
   readonly missingTypes: readonly string[];
   /** Whether a trigger or rule of somebody else may drop rows of `bills`. */
-  readonly isWatched: boolean;
+  readonly mayDropRows: boolean;
 };
 
 /** Content that is replaced, with the time since when it was stored. */
@@ -70,9 +70,9 @@ export async function lookUpBills(
     ),
   );
   const [server, stored, missingTypes] = await Promise.all([
-    readServer(tx),
+    askServer(tx),
     readBillsByKey(tx, account, keys),
-    readUnmetTypes(tx, pages),
+    readMissingTypes(tx, pages),
   ]);
   return { ...server, stored, missingTypes };
 }
@@ -83,14 +83,16 @@ export async function lookUpBills(
  * The statement reads no table: one that does may run on another node of a distributed database, and
  * read that node's clock.
  */
-export async function readServer(tx: Transaction): Promise<Pick<BillsBefore, "now" | "isWatched">> {
-  const { rows } = await tx.execute<{ now: string; isWatched: boolean }>(sql`
+export async function askServer(
+  tx: Transaction,
+): Promise<Pick<BillsBefore, "now" | "mayDropRows">> {
+  const { rows } = await tx.execute<{ now: string; mayDropRows: boolean }>(sql`
     select
       ${msOf(sql`clock_timestamp()::timestamptz(3)`)} as now,
       exists (select 1 from pg_trigger where tgrelid = 'bills'::regclass and not tgisinternal)
-        or exists (select 1 from pg_rewrite where ev_class = 'bills'::regclass) as "isWatched"`);
-  const { now, isWatched } = onlyRow(rows, "the database's time");
-  return { now: timeFrom(now), isWatched };
+        or exists (select 1 from pg_rewrite where ev_class = 'bills'::regclass) as "mayDropRows"`);
+  const { now, mayDropRows } = onlyRow(rows, "the database's time");
+  return { now: timeFrom(now), mayDropRows };
 }
 
 const keyOf = (productType: ProductType, billId: string) => `${productType} ${billId}`;

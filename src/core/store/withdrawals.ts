@@ -6,7 +6,7 @@ import type { Withdrawal, WithdrawingWallet } from "../contract/withdrawals.ts";
 import type { Queryable, Transaction } from "../postgres/connect.ts";
 import { msOf, textArray, timeFrom } from "../postgres/values.ts";
 import { readBillsByKey } from "./bill-rows.ts";
-import { readServer, writeBills } from "./upsert-bills.ts";
+import { askServer, writeBills } from "./upsert-bills.ts";
 
 const isWithdrawal = sql`
         bills.business_type <> all(${textArray(frequentTypes)}::text[])
@@ -183,7 +183,7 @@ async function giveFees(tx: Transaction, account: string, found: readonly Found[
     .map((row) => ({ ...row, place: 0 }));
   const counts = [{ new: 0, unchanged: 0, restated: written.length }];
   const pages = [{ ledger: { account, productType }, bills: [] }];
-  const before = { ...(await readServer(tx)), stored, missingTypes: [] };
+  const before = { ...(await askServer(tx)), stored, missingTypes: [] };
   await writeBills(tx, pages, { account, counts, written, replaced }, before);
 }
 

@@ -2,7 +2,7 @@ import type { Transaction } from "../postgres/connect.ts";
 import { onlyRow } from "../postgres/values.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
 import { checkCursors, moveOrEndWindows } from "./record-time.ts";
-import { hasCurrentRows, rejectRows, supersedeRows } from "./rejected-bills.ts";
+import { hasOpenRejections, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
 
 /*
@@ -13,7 +13,7 @@ import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-b
 /** What is read before pages are written. */
 type BeforePages = {
   readonly bills: BillsBefore;
-  readonly hasCurrentRows: boolean;
+  readonly hasOpenRejections: boolean;
 };
 
 /** Reads it in one round trip. @throws DatabaseError where what the page before left is gone. */
@@ -21,12 +21,12 @@ export async function lookUpPages(
   tx: Transaction,
   pages: readonly PageCommit[],
 ): Promise<BeforePages> {
-  const [bills, hasCurrent] = await Promise.all([
+  const [bills, hasOpen] = await Promise.all([
     lookUpBills(tx, pages),
-    hasCurrentRows(tx, pages),
+    hasOpenRejections(tx, pages),
     checkCursors(tx, pages),
   ]);
-  return { bills, hasCurrentRows: hasCurrent };
+  return { bills, hasOpenRejections: hasOpen };
 }
 
 /**
@@ -55,7 +55,7 @@ async function keepRejected(
   pages: readonly PageCommit[],
   before: BeforePages,
 ): Promise<readonly number[]> {
-  const superseded = before.hasCurrentRows ? supersedeRows(tx, pages) : Promise.resolve();
+  const superseded = before.hasOpenRejections ? supersedeRows(tx, pages) : Promise.resolve();
   const counts = pages.map(({ ledger, rejected }) => rejectRows(tx, ledger, rejected));
   const [found] = await Promise.all([Promise.all(counts), superseded]);
   return found;

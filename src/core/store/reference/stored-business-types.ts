@@ -92,7 +92,7 @@ export async function seedBusinessTypes(db: Database): Promise<void> {
 const listedTypes = new Set(listedBusinessTypes.map(({ code }) => code));
 
 /** The business types that have no row yet. Those of the program's list have one since the migration. */
-export async function readUnmetTypes(
+export async function readMissingTypes(
   tx: Transaction,
   pages: readonly Pick<PageCommit, "bills">[],
 ): Promise<readonly string[]> {
