@@ -124,7 +124,6 @@ test("a product type that is retired is read no more, fails no run and has no ga
     retiredAt: expect.stringMatching(/^\d{4}-.*Z$/),
     unread: [],
     expiresAt: null,
-    behindMs: null,
   });
   const before = at.requests();
   const alone = await at.run(syncBills, { PRODUCT_TYPES: "COIN-FUTURES" });

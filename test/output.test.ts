@@ -18,7 +18,6 @@ const shown: readonly [string, Column<unknown>, string, unknown][] = [
   ["a foreign text", { kind: "text", of: () => "a\u001b[2Jb" }, "a\\u{1b}[2Jb", "a\u001b[2Jb"],
   ["a decimal", { kind: "amount", of: () => "-0.10" }, "-0.10", "-0.10"],
   ["a count", { kind: "count", of: () => 1_234_567 }, "1,234,567", 1_234_567],
-  ["a share, never rounded up", { kind: "share", of: () => 0.9999 }, "99.9%", 0.9999],
   ["a time", { kind: "time", of: () => at }, "2026-11-21 03:24Z", "2026-11-21T03:24:59Z"],
   ["a length", { kind: "length", of: () => 90 * minuteMs }, "1 h 30 m", 90 * minuteMs],
   [

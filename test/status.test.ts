@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Finding } from "../src/check/health/kinds.ts";
-import { coverageShare, type LedgerStatus } from "../src/check/health/ledger-status.ts";
+import type { LedgerStatus } from "../src/check/health/ledger-status.ts";
 import { headLines } from "../src/check/health/verdict.ts";
 import { ledgersTable, recordsTable } from "../src/commands/status.ts";
 import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
@@ -24,7 +24,6 @@ const ledger = (changes: Partial<LedgerStatus> = {}): LedgerStatus => ({
   unread: [],
   openLost: [],
   recovered: [],
-  behindMs: 11 * minuteMs,
   retiredAt: undefined,
   endedAt: undefined,
   expiresAt: epochMs(now - 11 * minuteMs + retentionMs),
@@ -54,18 +53,17 @@ test("a ledger's row says through when it is complete, what is unread, lost, and
     coverage: [between(80 * dayMs, 60 * dayMs), between(50 * dayMs, 30 * dayMs)],
     unread: [between(60 * dayMs, 50 * dayMs), between(30 * dayMs, dayMs)],
     openLost: [between(95 * dayMs, 89 * dayMs - hourMs)],
-    behindMs: 60 * dayMs,
     expiresAt: ago(60 * dayMs - retentionMs),
   });
   const fresh = ledger({
-    ...{ bills: 0, readThrough: undefined, coverage: [], behindMs: undefined },
+    ...{ bills: 0, readThrough: undefined, coverage: [] },
     ...{ unread: [between(retentionMs - secondMs, 0)], expiresAt: undefined },
   });
   expect(linesOf(ledger(), interrupted, fresh)).toEqual([
-    "main          bills       read through  share read  behind     unread     lost  expires in",
-    "USDT-FUTURES  1,234  2026-11-21 11:49Z      100.0%    11 m          -        -   89 d 23 h",
-    "COIN-FUTURES      9  2026-09-22 12:00Z       47.0%    60 d       39 d  6 d 1 h        30 d",
-    "USDT-FUTURES      0                  -        0.0%       -  89 d 23 h        -           -",
+    "main          bills       read through     unread     lost  expires in",
+    "USDT-FUTURES  1,234  2026-11-21 11:49Z          -        -   89 d 23 h",
+    "COIN-FUTURES      9  2026-09-22 12:00Z       39 d  6 d 1 h        30 d",
+    "USDT-FUTURES      0                  -  89 d 23 h        -           -",
   ]);
 });
 
@@ -120,15 +118,11 @@ test("breaks that one line tells of are accepted together, and those with other 
   expect(other?.remedy).toBe('bill-sync breaks accept 5 --note "…"');
 });
 
-test("the state of ledgers is shown where one of them is not read, and coverage is a share of what was planned", () => {
+test("the state of ledgers is shown where one of them is not read", () => {
   const old = ledger({ ledger: { account: "old", productType: "USDT-FUTURES" } });
   expect(linesOf(ledger(), old).map((line) => line.split(" ").at(-1))).toEqual([
     ...["state", "active", "retired"],
   ]);
-  expect(coverageShare({ coverage: [], unfinished: [], unread: [], openLost: [] })).toBe(0);
-  const [coverage, unfinished] = [[between(9, 8)], [between(8, 5)]];
-  const rest = { unread: [between(5, 2)], openLost: [between(2, 1)] };
-  expect(coverageShare({ coverage, unfinished, ...rest })).toBe(0.5);
 });
 
 test("the records' rows say how old lists and loans are", () => {

@@ -17,7 +17,6 @@ import {
 import { alarms, type Finding, remedyOf, sentenceOf, severityOf } from "../check/health/kinds.ts";
 import {
   type AccountStatus,
-  coverageShare,
   type LedgerStatus,
   readStatus,
   type Status,
@@ -43,7 +42,6 @@ import {
 } from "../check/health/verdict.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
-import { printableLine } from "../lib/printable.ts";
 import { type EpochMs, epochMs } from "../lib/time.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
 import {
@@ -209,10 +207,8 @@ export function ledgersTable(
     ...fields<LedgerStatus>("value", ["openRejected"]),
     ...fields<LedgerStatus>("time", ["readThrough"]),
     readThroughMs: { kind: "value", of: ({ readThrough }) => readThrough },
-    coverageShare: { kind: "share", title: "share read", of: coverageShare },
     ...fields<LedgerStatus>("spans", ["coverage"], ""),
     unfinished: { kind: "spans", title: "", of: ({ unfinished }) => unfinished },
-    behindMs: { kind: "length", title: "behind", of: ({ behindMs }) => behindMs },
     ...fields<LedgerStatus>("spans", ["unread"]),
     openLost: { kind: "spans", title: "lost", of: ({ openLost }) => openLost },
     recovered: {
@@ -363,22 +359,16 @@ const storedParts = ({
   table("balances", balanceColumns, balances),
   record("queue", queueColumns, queue),
   record("lastRun", lastRunColumns, lastRun),
-  ...(lastRun === undefined
-    ? ["no run yet"]
-    : lastRun.error === null
-      ? []
-      : [printableLine(lastRun.error)]),
+  ...(lastRun === undefined ? ["no run yet"] : []),
 ];
 
 const help = `
 Findings come first, worst first, most with a command that helps. Then, for
 each ledger: read through (the first time that is neither read, lost nor
-recovered), share read (of the time from 90 days before the first sync on,
-without recovered time), behind (how long ago read through is), unread (the
-next sync reads it), lost (the exchange deleted it before it was read, and
-nobody accepted it), and expires in: how long until the exchange deletes unread
-bills. A first sync may begin two hours late: its history then begins later. Of
-more than a hundred ledgers the worst are shown.
+recovered), unread (the next sync reads it), lost (the exchange deleted it
+before it was read, and nobody accepted it), and expires in: how long until the
+exchange deletes unread bills. A first sync may begin two hours late: its
+history then begins later. Of more than a hundred ledgers the worst are shown.
 
 serve has the metrics at /metrics, too.`;
 

@@ -24,8 +24,6 @@ type Kinds = {
   /** A decimal, and its digits for people, which may be rounded. */
   money: { readonly exact: string; readonly shown: string };
   count: number;
-  /** From 0 to 1. */
-  share: number;
   time: EpochMs;
   /** A time in ISO 8601. */
   instant: string;
@@ -49,12 +47,6 @@ const kinds: {
   amount: { text: String, json: asItIs, isRight: true },
   money: { text: ({ shown }) => shown, json: ({ exact }) => exact, isRight: true },
   count: { text: formatCount, json: asItIs, isRight: true },
-  // Cut, not rounded: 100 % is the whole.
-  share: {
-    text: (value) => `${(Math.floor(value * 1_000) / 10).toFixed(1)}%`,
-    json: asItIs,
-    isRight: true,
-  },
   time: { text: formatMinute, json: jsonTime, isRight: true },
   instant: {
     text: (iso) => formatMinute(epochMs(Date.parse(iso))),

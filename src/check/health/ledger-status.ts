@@ -20,7 +20,7 @@ import {
 } from "../../core/store/known-time.ts";
 import { isOpenRejection } from "../../core/store/rejected-bills.ts";
 import type { AccountState } from "../../core/words/account-state.ts";
-import { type Interval, interval, lengthMs } from "../../core/words/intervals.ts";
+import { type Interval, interval } from "../../core/words/intervals.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
 import { horizonAt, startSlackMs } from "../../core/words/plan.ts";
 import { type EpochMs, retentionMs } from "../../lib/time.ts";
@@ -51,8 +51,6 @@ export type LedgerStatus = LedgerTimes & {
   readonly retiredAt: EpochMs | undefined;
   /** Since when its account is in the other mode, so that its unread time cannot be read. */
   readonly endedAt: EpochMs | undefined;
-  /** How long ago `readThrough` is; undefined where nothing is complete, or it is no longer read. */
-  readonly behindMs: number | undefined;
   /** When the exchange begins to delete its unread bills; undefined if nothing was read, or will be. */
   readonly expiresAt: EpochMs | undefined;
 };
@@ -95,10 +93,6 @@ export async function readStatus(
         ...{ ledger, retiredAt, endedAt },
         ...stored,
         unread: retiredAt === undefined ? stored.unread : [],
-        behindMs:
-          isRead && stored.readThrough !== undefined
-            ? Math.max(0, now - stored.readThrough)
-            : undefined,
         expiresAt: isRead ? expiresAt : undefined,
       };
     }),
@@ -225,16 +219,4 @@ function timesFrom(row: Row | undefined, now: EpochMs): StoredTimes {
     unfinished: intervalsFrom(row?.unfinished),
     unread: isPlanned ? intervalsFrom(row.unread) : interval(horizonAt(now), now),
   };
-}
-
-/** The share, from 0 to 1, of a ledger's time that was read and stored. Recovered time, and time that no run has planned, are left out. */
-export function coverageShare({
-  coverage,
-  unfinished,
-  unread,
-  openLost,
-}: Pick<LedgerTimes, "coverage" | "unfinished" | "unread" | "openLost">): number {
-  const readMs = lengthMs([...coverage, ...unfinished]);
-  const wholeMs = readMs + lengthMs([...unread, ...openLost]);
-  return wholeMs === 0 ? 0 : readMs / wholeMs;
 }
