@@ -6,7 +6,7 @@ import { inspect } from "node:util";
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { readDatabaseConfig } from "../src/accounts/config.ts";
+import { readConfig } from "../src/accounts/config.ts";
 import { openCommandDatabase } from "../src/commands/open.ts";
 import {
   inSnapshot,
@@ -117,9 +117,8 @@ describe("TLS", () => {
   const elsewhere = (url: string, query = "") => {
     const { port, username, password, pathname } = new URL(url);
     const host = `0.0.0.0:${port}${pathname}${query}`;
-    const where = readDatabaseConfig({
-      DATABASE_URL: `postgres://${username}:${password}@${host}`,
-    });
+    const asked = { DATABASE_URL: `postgres://${username}:${password}@${host}` };
+    const where = readConfig(asked, { credentials: false }).database;
     if (!("url" in where)) throw new Error("no URL");
     return where.url.reveal();
   };

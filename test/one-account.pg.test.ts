@@ -31,7 +31,6 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
   [/ where ledgers\.bills > coalesce\(counts\.bills/, "doctor: which ledgers have lost bills"],
   [/ from ledgers where planned_at /, "what time it is at the exchange"],
-  [/^select count\(\*\)::float8 as ledgers from ledgers /, "status: how many ledgers there are"],
   [/ as wanted \(account, product_type\) /, "status: all ledgers at once"],
   [/ from wallet_balances where expected is not null /, "status: what each wallet holds"],
   [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],

@@ -84,16 +84,6 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
   });
 }
 
-/** @throws UsageError where it is wrong. No other variable is read. */
-export function readDatabaseConfig(environment: Environment): DatabaseConfig {
-  const values = valuesOf(environment);
-  const names = { DATABASE_URL: true, DATA_DIR: true } as const;
-  const { data: settings, error } = variables.pick(names).safeParse(values);
-  const kept = quoted(values).flatMap((name) => (name in names ? `${name} ${keptQuotes}` : []));
-  if (settings !== undefined && kept.length === 0) return databaseOf(settings, values);
-  throw faulty([...faultsIn(error), ...kept]);
-}
-
 /** Each fault, with its variable first. */
 const faultsIn = (error: ZodError | undefined): readonly string[] =>
   error?.issues.map((issue) => `${String(issue.path[0])} ${issue.message}`) ?? [];

@@ -1,6 +1,6 @@
 import type { Config } from "../accounts/config.ts";
 import { everyLedger, readRoster, selectionOf } from "../accounts/roster.ts";
-import { discrepancyText, isFault } from "../check/reconcile/break-kinds.ts";
+import { discrepancyColumns, isFault } from "../check/reconcile/break-kinds.ts";
 import { type Break, readBreaks } from "../check/reconcile/breaks.ts";
 import { decideOnBreaks } from "../check/reconcile/record-breaks.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../core/store/rejected-bills.ts";
@@ -26,14 +26,8 @@ const columnsOf = (breaks: readonly Break[]): Columns<Break> => ({
     isForPeople: true,
     of: ({ account, ledger }) => [account, ledger].filter((part) => part !== "").join("/"),
   },
-  coin: { kind: "text", of: ({ coin }) => coin || null },
-  happenedAt: { kind: "instant", title: "happened", of: ({ happenedAt }) => happenedAt },
-  happenedAtMs: {
-    kind: "value",
-    of: ({ happenedAt }) => (happenedAt === null ? null : Date.parse(happenedAt)),
-  },
-  ...fields<Break>("value", ["expected", "observed", "difference", "unit", "lastGoodBill"]),
-  discrepancy: { kind: "text", isForPeople: true, of: discrepancyText },
+  ...discrepancyColumns,
+  ...fields<Break>("value", ["expected", "observed", "lastGoodBill"]),
   firstBadBill: { kind: "text", title: "first bad bill", of: ({ firstBadBill }) => firstBadBill },
   explanation: { kind: "text", title: "because", of: ({ explanation }) => explanation },
   ...fields<Break>("value", ["note", "acceptedBy"]),

@@ -3,12 +3,7 @@ import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { sql } from "drizzle-orm";
 import { type Account, type AccountWithCredentials, withCredentials } from "../accounts/account.ts";
-import {
-  type Config,
-  type DatabaseConfig,
-  readConfig,
-  readDatabaseConfig,
-} from "../accounts/config.ts";
+import { type Config, type DatabaseConfig, readConfig } from "../accounts/config.ts";
 import { envFileExposure } from "../accounts/credentials.ts";
 import {
   accountsToRead,
@@ -84,10 +79,10 @@ async function doctorCommand(program: Program, words: LedgerFlags): Promise<Resu
 async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Promise<Result> {
   const checks: Check[] = [];
   const report = (check: Check) => checks.push(check);
-  const { config, database: where } = checkConfig(readEnvironment, report);
+  const config = checkConfig(readEnvironment, report);
   const selection = selectionOf(words);
   if (config !== undefined) selectedAccounts(config, selection);
-  await using database = where && (await checkDatabase(where, report, io));
+  await using database = config && (await checkDatabase(config.database, report, io));
   const db = await migrated(database);
   if (db !== undefined) report(await checked("bills", () => checkBills(db)));
   if (config !== undefined) {
@@ -139,18 +134,11 @@ const checkColumns = fields<Check>("value", ["status", "name", "result", "remedy
 const lineOf = ({ status, name, result, remedy }: Check): string =>
   `${status.padEnd(4)}  ${name.padEnd(15)}  ${result}${remedy === undefined ? "" : `; ${remedy}`}`;
 
-/**
- * Checks the configuration. If it has faults, the database is still checked, unless the faults are
- * in its own part.
- */
-function checkConfig(
-  readEnvironment: () => Environment,
-  report: Report,
-): { readonly config?: Config; readonly database?: DatabaseConfig } {
+/** The configuration, if it has no faults. */
+function checkConfig(readEnvironment: () => Environment, report: Report): Config | undefined {
   const name = "config";
-  let environment: Environment | undefined;
   try {
-    environment = readEnvironment();
+    const environment = readEnvironment();
     const exposure = envFileExposure();
     for (const result of exposure ?? []) report(warned("env file", result));
     if (exposure?.length === 0) report(hidden("env file", ".env"));
@@ -159,7 +147,7 @@ function checkConfig(
     const path = environment["ACCOUNTS_FILE"]?.trim();
     for (const result of config.warnings) report(warned(name, result));
     if (path && config.warnings.length === 0) report(hidden("accounts file", path));
-    return { config, database: config.database };
+    return config;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     if (!existsSync(".env"))
@@ -172,13 +160,7 @@ function checkConfig(
       );
     for (const result of error.faults) report({ status: "FAIL", name, result });
   }
-  try {
-    return environment === undefined ? {} : { database: readDatabaseConfig(environment) };
-  } catch (error) {
-    // The database part's faults were reported above.
-    if (error instanceof UsageError) return {};
-    throw error;
-  }
+  return undefined;
 }
 
 const hidden = (name: string, path: string): Check =>

@@ -22,7 +22,6 @@ import {
   type Status,
 } from "../check/health/ledger-status.ts";
 import {
-  countLedgers,
   type ListStatus,
   type LoanToValueStatus,
   readLists,
@@ -128,9 +127,9 @@ async function readWhole(
   const scope = { ...selection, roster: roster.ledgers, now, limits: config.healthLimits };
   const findings = await readFindings(db, scope, { limit: isJson ? listedMax : findingsMax });
   const limit = ledgersMax ?? (isJson || selection.accounts !== undefined ? listedMax : shownMax);
-  const count = await countLedgers(db, selection);
+  const totals = await readTotals(db, selection);
   const all = listed(roster);
-  const isCut = Math.max(count, all.length) > limit;
+  const isCut = Math.max(totals.ledgers, all.length) > limit;
   const ledgers = isCut ? await worstLedgers(db, { ...selection, limit }) : all;
   const stored = await readStatus(db, ledgers, now);
   const isShown = ({ account }: { readonly account: string }) =>
@@ -141,11 +140,12 @@ async function readWhole(
     ...{ now, findings, accepted: await readAccepted(db, selection) },
     data: { asOf: jsonTime(now) },
     parts: [
-      ...(isCut
-        ? totalsParts(await readTotals(db, selection), await countFindings(db, scope))
-        : []),
-      ...(isCut && count > 0
-        ? ["", `the worst ${formatCount(ledgers.length)} of ${formatCounted(count, "ledger")}:`]
+      ...(isCut ? totalsParts(totals, await countFindings(db, scope)) : []),
+      ...(isCut && totals.ledgers > 0
+        ? [
+            "",
+            `the worst ${formatCount(ledgers.length)} of ${formatCounted(totals.ledgers, "ledger")}:`,
+          ]
         : []),
       ...storedParts({
         ...stored,

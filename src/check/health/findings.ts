@@ -4,7 +4,7 @@ import { type ProductType, walletOf } from "../../core/contract/product-types.ts
 import type { Queryable } from "../../core/postgres/connect.ts";
 import { isOneOf, msOf, textArray, timeFrom, timeOf } from "../../core/postgres/values.ts";
 import { ledgerTimes } from "../../core/store/known-time.ts";
-import { isOpenRejection } from "../../core/store/rejected-bills.ts";
+import { openRejections } from "../../core/store/rejected-bills.ts";
 import { comparedBalances } from "../../core/store/wallet-balances.ts";
 import { frequentTypesArray } from "../../core/views/bill-sums.ts";
 import { accountFlags } from "../../core/views/ledgers.ts";
@@ -483,13 +483,7 @@ function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
     select(
       "rejected",
       { ledger: sql`product_type`, count: sql`rejected` },
-      sql`(
-        select account, product_type, count(*) as rejected
-        from rejected_bills
-        where ${isOpenRejection}
-          and ${isOne}
-        group by account, product_type
-      ) as found`,
+      sql`${openRejections(accounts)} as found`,
     ),
     select(
       "partly-recovered",

@@ -18,7 +18,7 @@ import {
   readExchangeTime,
   wantedLedgers,
 } from "../../core/store/known-time.ts";
-import { isOpenRejection } from "../../core/store/rejected-bills.ts";
+import { openRejections } from "../../core/store/rejected-bills.ts";
 import type { AccountState } from "../../core/words/account-state.ts";
 import { type Interval, interval } from "../../core/words/intervals.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
@@ -166,13 +166,7 @@ export async function readLedgerTimes(
         account, ledger as product_type, state, covered, lost, accepted, recovered, unread, begins_at, planned_to, first_unread_at, unread_from
       from ${ledgerTimes({ accounts: accountsOf(ledgers), now })}
     ) as times using (account, product_type)
-    left join (
-      select account, product_type, count(*) as rejected
-      from rejected_bills
-      where ${isOpenRejection}
-        and ${isOne}
-      group by account, product_type
-    ) as rejects using (account, product_type)
+    left join ${openRejections(accountsOf(ledgers))} as rejects using (account, product_type)
     left join ${begunWindows(isOne)} using (account, product_type)`);
   const timesByLedger = groupByLedger(rows);
   return { of: (ledger) => timesFrom(timesByLedger.of(ledger)[0], now) };

@@ -4,7 +4,7 @@ import type { Queryable } from "../../core/postgres/connect.ts";
 import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { isOneOf, msOf, onlyRow, timeFrom } from "../../core/postgres/values.ts";
 import { ledgerState } from "../../core/store/known-time.ts";
-import { isOpenRejection } from "../../core/store/rejected-bills.ts";
+import { openRejections } from "../../core/store/rejected-bills.ts";
 import { accountFlags } from "../../core/views/ledgers.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
 import type { EpochMs } from "../../lib/time.ts";
@@ -31,15 +31,6 @@ type LedgerScope = {
   readonly accounts?: readonly string[] | undefined;
   readonly productTypes?: readonly ProductType[] | undefined;
 };
-
-/** How many ledgers there are that a run has ever planned to read. */
-export async function countLedgers(db: Queryable, scope: LedgerScope): Promise<number> {
-  const { rows } = await db.execute<{ ledgers: number }>(sql`
-    select count(*)::float8 as ledgers
-    from ledgers
-    where ${isInScope(scope)}`);
-  return onlyRow(rows, "a count").ledgers;
-}
 
 export async function readTotals(db: Queryable, scope: LedgerScope): Promise<Totals> {
   const count = (state: string) =>
@@ -191,11 +182,8 @@ export async function countRejected(
 ): Promise<readonly RejectedCount[]> {
   const { rows } = await withDatabaseErrors(() =>
     db.execute<RejectedCount>(sql`
-      select account, product_type as "productType", count(*)::int as rows
-      from rejected_bills
-      where ${isOpenRejection}
-        and ${isOneOf(accounts)}
-      group by account, product_type
+      select account, product_type as "productType", rejected as rows
+      from ${openRejections(accounts)} as found
       order by account, product_type`),
   );
   return rows;

@@ -20,6 +20,15 @@ import type { PageCommit, RejectedRow } from "../words/page.ts";
  */
 export const isOpenRejection = sql`closed_at is null and superseded_at is null`;
 
+/** How many open rejected rows each ledger has, in parentheses. */
+export const openRejections = (accounts: readonly string[] | undefined): SQL => sql`(
+      select account, product_type, count(*)::int as rejected
+      from rejected_bills
+      where ${isOpenRejection}
+        and ${isOneOf(accounts)}
+      group by account, product_type
+    )`;
+
 /**
  * Keeps rows that broke the contract as they were received, once each. Of a bill's rows only the one that
  * was served last is not marked as superseded, so that a replay does not let an older one win.
