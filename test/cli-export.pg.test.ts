@@ -5,7 +5,6 @@
 import { execFileSync } from "node:child_process";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import type { FormatName } from "../src/books/export/formats.ts";
@@ -19,6 +18,7 @@ import { aBill, bills } from "./support/bills.ts";
 import { environmentFor, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, openTestDatabase, testDatabase } from "./support/database.ts";
 import { exported, exportedByCommand, storeLedger } from "./support/export.ts";
+import { untilBlocked } from "./support/held-store.ts";
 import { ledgerOf, storeBills, storeTime } from "./support/stored-ledger.ts";
 
 const { db, url } = await fileDatabase();
@@ -105,8 +105,7 @@ test("SIGTERM leaves no file, and code 1", async () => {
     ["export", "--format", "csv", "--account", "wide", "--output", output],
     { env },
   );
-  const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-  while ((await db.execute(waiting)).rows.length === 0) await sleep(50);
+  await untilBlocked(db);
   running.kill("SIGTERM");
   await client.query("rollback");
   client.release();

@@ -15,6 +15,18 @@ import { exactly, heldAgainstLedger } from "./support/sandbox-ledger.ts";
 
 const productType = "USDT-FUTURES";
 
+/** An exchange that leaves these bills out. */
+const without =
+  (ids: ReadonlySet<string>) =>
+  (source: Source): Source => ({
+    ...source,
+    async bills(request) {
+      const page = await source.bills(request);
+      const isServed = (row: unknown) => !ids.has(String(Object(row).billId));
+      return "bills" in page ? { ...page, bills: page.bills?.filter(isServed) ?? null } : page;
+    },
+  });
+
 const healedBy = (stdout: string): number =>
   Number(/^healed: (\d+) bills? of main\/USDT-FUTURES, \d.* read again$/m.exec(stdout)?.[1] ?? 0);
 
@@ -54,15 +66,7 @@ test.concurrent("pages that the exchange left out are read again by the sync tha
 
 test.concurrent("what does not add up and was read again in vain is a break, and is not asked for by the next sync", async () => {
   const gone = new Set<string>();
-  const withoutGone = (source: Source): Source => ({
-    ...source,
-    async bills(request) {
-      const page = await source.bills(request);
-      const isServed = (row: unknown) => !gone.has(String(Object(row).billId));
-      return "bills" in page ? { ...page, bills: page.bills?.filter(isServed) ?? null } : page;
-    },
-  });
-  await using at = await openHouse({ seed: "in vain", density: 0.2, wrapSource: withoutGone });
+  await using at = await openHouse({ seed: "in vain", density: 0.2, wrapSource: without(gone) });
   const moving = at.sandbox.account.ledger.bills[productType].filter(
     ({ row, cTime }) => Number(Object(row).amount) !== 0 && cTime < Date.now() - 24 * hourMs,
   );
@@ -90,14 +94,6 @@ test.concurrent.each([
   async (type, days) => {
     const awayMs = days * dayMs;
     const hidden = new Set<string>();
-    const withoutHidden = (source: Source): Source => ({
-      ...source,
-      async bills(request) {
-        const page = await source.bills(request);
-        const isServed = (row: unknown) => !hidden.has(String(Object(row).billId));
-        return "bills" in page ? { ...page, bills: page.bills?.filter(isServed) ?? null } : page;
-      },
-    });
     const away = type === "SPOT" ? [-1] : [-1, 1];
     // A bill in the middle, and bills that move nothing before and after it.
     const withNothings = (ledger: AccountBills): AccountBills => {
@@ -118,7 +114,7 @@ test.concurrent.each([
       }
       return { ...ledger, bills: { ...ledger.bills, [type]: bills } };
     };
-    const options = { seed: "nothings", wrapSource: withoutHidden, alterLedger: withNothings };
+    const options = { seed: "nothings", wrapSource: without(hidden), alterLedger: withNothings };
     await using at = await openHouse({ density: 0.2, ...options }, { PRODUCT_TYPES: type });
     expect(await at.run("sync", "--only", "bills", "--no-reconcile")).toMatchObject({ code: 0 });
     const count = hidden.size;

@@ -2,7 +2,6 @@
 
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { retire } from "../src/accounts/account-changes.ts";
@@ -19,6 +18,7 @@ import { keyIsAccepted } from "./support/account-key.ts";
 import { entryOf, writeAccounts } from "./support/accounts-file.ts";
 import { type CliEnvironment, runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { openTestDatabase } from "./support/database.ts";
+import { untilBlocked } from "./support/held-store.ts";
 
 type House = {
   readonly sandbox?: Partial<SandboxOptions>;
@@ -330,8 +330,7 @@ test.concurrent("doctor ends at the first signal, whatever it waits for", async 
   const blocker = await at.db.$client.connect();
   await blocker.query("begin; lock table key_salt");
   await using doctor = await at.start();
-  const waiting = sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
-  while ((await at.db.execute(waiting)).rows.length === 0) await sleep(50);
+  await untilBlocked(at.db);
   doctor.kill("SIGTERM");
   expect(await doctor.ended).toMatchObject({
     ...{ code: 1, stderr: expect.stringMatching("stopped on request") },

@@ -369,8 +369,7 @@ describe("a key and a name", () => {
     expect((await at.runAs(mixedUp)).code).toBe(2);
     expect(await rowsOf(at.db)).toEqual([]);
     // A verification remembers the key that it repairs with.
-    const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
-    const verify = ["verify", "--from", day(9), "--to", day(1), "--repair"];
+    const verify = ["verify", "--from", daysAgo(9), "--to", daysAgo(1), "--repair"];
     const old = { ACCOUNT_NAME: "old" };
     expect((await at.runAs(old, verify)).code).toBe(0);
     expect((await rowsOf(at.db)).map(({ account }) => account)).toEqual(["old"]);
@@ -502,8 +501,7 @@ describe("a user of several accounts", () => {
     at.holdUntil(over.promise);
     await using running = await startCli([...sync, "--account", "futures"], { env });
     while (askers.length === before) await sleep(10);
-    const day = (ago: number) => isoTime(epochMs(Date.now() - ago * dayMs));
-    const span = ["--from", day(30), "--to", day(2)];
+    const span = ["--from", daysAgo(30), "--to", daysAgo(2)];
     const bySince = new RegExp(
       String.raw`another run holds user ${at.user}, whose accounts share a rate limit \(\S+ process \d+, since `,
     );
