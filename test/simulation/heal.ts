@@ -1,4 +1,4 @@
-import type { BrokenSpan } from "../../src/check/reconcile/breaks.ts";
+import { type Break, type BrokenSpan, readBreaks } from "../../src/check/reconcile/breaks.ts";
 import { repairedIn } from "../../src/check/verify/verify.ts";
 import { checkAndHeal, healAccount } from "../../src/commands/heal.ts";
 import { Leases } from "../../src/core/store/lease.ts";
@@ -33,6 +33,8 @@ export function laggingReplica(
   };
 }
 
+const isOfBalance = ({ kind }: Break): boolean => kind === "balance";
+
 /** The check with which a sync ends, as the command makes it: what does not add up is read again. */
 export async function healAlone(world: World): Promise<void> {
   const { time, trace, faults, committed, verdicts, sandbox, account } = world;
@@ -65,13 +67,14 @@ export async function healAlone(world: World): Promise<void> {
     faults.set(`healing: ${what}`, (faults.get(`healing: ${what}`) ?? 0) + count);
   };
   const heal = async (spans: readonly BrokenSpan[]) => {
-    say("breaks of balances found", spans.length);
+    say("breaks found", (await readBreaks(db, among)).filter(isOfBalance).length);
     const { ledgers } = await healAccount(deps, configured, spans);
     say("bills stored", repairedIn(ledgers));
     return repairedIn(ledgers) > 0;
   };
   const isDue = true;
-  await time.run(checkAndHeal(db, among, { isFull: false, isDue }, heal));
+  const { breaks } = await time.run(checkAndHeal(db, among, { isFull: false, isDue }, heal));
+  say("breaks left", breaks.filter(isOfBalance).length);
 }
 
 /** Once nothing hides them any more, no bills are missing that a balance shows and the exchange still serves. */
