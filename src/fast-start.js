@@ -10,7 +10,16 @@ const compileCache = fileURLToPath(new URL("../node_modules/.cache/bill-sync", i
 // Drizzle's ES modules take 0.5 s of CPU and 220 MiB to load: for each of some hundred files Node
 // parses its package.json anew, of 179 kB. Its CommonJS build, which is the same, takes 0.05 s and
 // 25 MiB.
+//
+// A relative import of a .ts file is that file: without Node's search for it a command loads a tenth faster. zod
+// loads its messages in 50 languages, of which English is asked for: that is 60 files.
 function resolve(specifier, context, nextResolve) {
+  if (specifier.startsWith(".") && specifier.endsWith(".ts")) {
+    const { href } = new URL(specifier, context.parentURL);
+    return { url: href, format: "module-typescript", shortCircuit: true };
+  }
+  if (specifier === "../locales/index.js" && context.parentURL.includes("/zod/"))
+    return nextResolve("../locales/en.js", context);
   const isDrizzle = specifier === "drizzle-orm" || specifier.startsWith("drizzle-orm/");
   return nextResolve(specifier, isDrizzle ? { ...context, conditions: ["node", "require"] } : {});
 }

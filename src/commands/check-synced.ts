@@ -3,11 +3,11 @@ import { type Break, type BrokenSpan, readBreaks } from "../check/reconcile/brea
 import type { UnsettledBalance } from "../check/reconcile/reconcile.ts";
 import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
 import { analyzeGrown } from "../core/store/analyze.ts";
+import { type CompareDeps, remarksOf } from "./compare-account.ts";
 import { checkAndHeal, healAccount } from "./heal.ts";
 import { loggedRun } from "./logged-run.ts";
 import type { Reporter } from "./sync-reporter.ts";
 import type { AccountsChecked } from "./sync-result.ts";
-import { type CompareDeps, remarksOf } from "./verify.ts";
 
 type CheckDeps = Omit<CompareDeps, "notice"> & { readonly reporter: Reporter };
 

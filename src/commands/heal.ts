@@ -11,14 +11,14 @@ import { LedgerReader } from "../core/sync/ledger-reader.ts";
 import { horizonAt } from "../core/words/plan.ts";
 import { type EpochMs, isoTime } from "../lib/time.ts";
 import { formatLength, ledgerName } from "../output/text.ts";
-import { healedText } from "./sync-result.ts";
 import {
   type AccountVerification,
   type CompareDeps,
   compareAccount,
   leftLines,
   remarksOf,
-} from "./verify.ts";
+} from "./compare-account.ts";
+import { healedText } from "./sync-result.ts";
 
 /**
  * Checks ledgers, and once more if something was stored between.

@@ -14,8 +14,9 @@ export const formatMinute = (time: EpochMs | undefined): string =>
 export const formatInterval = ({ from, to }: Interval): string =>
   `${formatTime(from)} to ${formatTime(to)}`;
 
-/** 1,234,567 */
-export const formatCount = (count: number): string => count.toLocaleString("en-US");
+/** 1,234,567. Node's own way loads its table of languages, for 9 ms. */
+export const formatCount = (count: number): string =>
+  String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 
 /** "1 window", "1,234 windows" */
 export const formatCounted = (count: number, noun: string): string =>

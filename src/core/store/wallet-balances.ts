@@ -3,7 +3,7 @@ import { type EpochMs, isoTime, secondMs } from "../../lib/time.ts";
 import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
 import type { WalletBalance } from "../contract/wallet-balances.ts";
 import type { Transaction } from "../postgres/connect.ts";
-import { isOneOf, textArray, timeOf, timeText } from "../postgres/values.ts";
+import { isOneOf, textArray, timeOf } from "../postgres/values.ts";
 import { dayOf, withBalance } from "../views/bill-sums.ts";
 import { chainOrder } from "../views/chain-order.ts";
 
@@ -80,33 +80,29 @@ export async function compareBalances(
   reconciled: ReadonlyMap<string, { readonly from: number; readonly to: number }>,
 ): Promise<void> {
   for (const [wallet, { from, to }] of reconciled) {
-    const { rows } = await tx.execute<{ coin: string; first_seen_at: string; at: string }>(sql`
-      select distinct on (coin)
-        coin,
-        ${timeText(sql`first_seen_at`)} as first_seen_at,
-        ${timeText(sql`case when last_seen_at < ${timeOf(to)} then last_seen_at else first_seen_at end`)} as at
-      from wallet_balances
+    await tx.execute(sql`
+      update wallet_balances
+      set expected = found.expected
+      from (
+        select coin, first_seen_at, ${balanceAt(account, { wallet, from })} as expected
+        from (
+          select distinct on (coin)
+            coin,
+            balance,
+            first_seen_at,
+            case when last_seen_at < ${timeOf(to)} then last_seen_at else first_seen_at end as at
+          from wallet_balances
+          where account = ${account}
+            and wallet = ${wallet}
+            and first_seen_at < ${timeOf(to)}
+          order by coin, first_seen_at desc
+        ) as told
+      ) as found
       where account = ${account}
         and wallet = ${wallet}
-        and first_seen_at < ${timeOf(to)}
-      order by coin, first_seen_at desc`);
-    for (const { coin, first_seen_at, at } of rows) {
-      const expected = await balanceAt(tx, account, {
-        wallet,
-        coin,
-        from,
-        firstSeenAt: first_seen_at,
-        at,
-      });
-      await tx.execute(sql`
-        update wallet_balances
-        set expected = ${expected}::numeric
-        where account = ${account}
-          and wallet = ${wallet}
-          and coin = ${coin}
-          and first_seen_at = ${first_seen_at}::timestamptz
-          and expected is distinct from ${expected}::numeric`);
-    }
+        and wallet_balances.coin = found.coin
+        and wallet_balances.first_seen_at = found.first_seen_at
+        and wallet_balances.expected is distinct from found.expected`);
   }
 }
 
@@ -129,72 +125,52 @@ export async function unsettledDifferences(
 ): Promise<readonly DifferingBalance[]> {
   const found: DifferingBalance[] = [];
   for (const [wallet, { from, to }] of reconciled) {
-    const { rows } = await tx.execute<{
-      coin: string;
-      first_seen_at: string;
-      at: string;
-      balance: string;
-    }>(sql`
-      select
-        coin,
-        balance::text as balance,
-        ${timeText(sql`first_seen_at`)} as first_seen_at,
-        ${timeText(sql`last_seen_at`)} as at
+    const { rows } = await tx.execute<Omit<DifferingBalance, "wallet">>(sql`
+      select coin, balance::text as balance, expected::text as expected
       from (
-        select distinct on (coin) coin, balance, first_seen_at, last_seen_at, may_differ
-        from wallet_balances
-        where account = ${account}
-          and wallet = ${wallet}
-        order by coin, first_seen_at desc
-      ) as newest
-      where last_seen_at >= ${timeOf(to)}
-        and not may_differ`);
-    for (const { coin, balance, first_seen_at: firstSeenAt, at } of rows) {
-      const expected = await balanceAt(tx, account, { wallet, coin, from, firstSeenAt, at });
-      const { rows: compared } = await tx.execute<{ differs: boolean | null }>(sql`
-        select ${differs(sql`${balance}::numeric`, sql`${expected}::numeric`)} as differs`);
-      if (expected !== null && compared[0]?.differs === true)
-        found.push({ wallet, coin, balance, expected });
-    }
+        select coin, balance, ${balanceAt(account, { wallet, from })} as expected
+        from (
+          select distinct on (coin) coin, balance, first_seen_at, last_seen_at as at, may_differ
+          from wallet_balances
+          where account = ${account}
+            and wallet = ${wallet}
+          order by coin, first_seen_at desc
+        ) as told
+        where at >= ${timeOf(to)}
+          and not may_differ
+      ) as found
+      where ${differs(sql`balance`, sql`expected`)}
+      order by coin`);
+    found.push(...rows.map((row) => ({ wallet, ...row })));
   }
   return found;
 }
 
-type Told = {
+type OfWallet = {
   readonly wallet: string;
-  readonly coin: string;
   /** Since when all was read: an older bill says nothing. */
   readonly from: number;
-  readonly firstSeenAt: string;
-  readonly at: string;
 };
 
 /**
- * The balance that follows from the bills at a time, or that of a bill of about that time which is the told one; null where
- * no bill says.
+ * Of a row `told` with its coin, balance and time `at`: the balance that follows from the bills at that time, or that of a
+ * bill of about that time which is the told one; null where no bill says.
  */
-async function balanceAt(
-  tx: Transaction,
-  account: string,
-  { wallet, coin, from, firstSeenAt, at }: Told,
-): Promise<string | null> {
+function balanceAt(account: string, { wallet, from }: OfWallet): SQL {
   const isUnified = wallet === unifiedWallet;
   const about = sql`${bookedMaxMsOf(wallet) || aboutMs} * interval '1 ms'`;
-  const productTypes = isUnified ? unifiedProductTypes : [wallet];
-  const before = sql`(${at}::timestamptz - ${about})`;
-  const isOf = sql`account = ${account}
-        and product_type = any(${textArray(productTypes)}::text[])
-        and coin = ${coin}`;
-  const { rows } = await tx.execute<{ expected: string | null }>(sql`
+  const productTypes = textArray(isUnified ? unifiedProductTypes : [wallet]);
+  const before = sql`(told.at - ${about})`;
+  return sql`(
     with known as (
       select max(last.c_time) as c_time
-      from unnest(${textArray(productTypes)}::text[]) as types (product_type)
+      from unnest(${productTypes}::text[]) as types (product_type)
       cross join lateral (
         select c_time
         from bills
         where account = ${account}
           and bills.product_type = types.product_type
-          and coin = ${coin}
+          and coin = told.coin
           and ${withBalance("bills")}
           and ${dayOf("bills")} <= (${before} at time zone 'UTC')::date
           and c_time < ${before}
@@ -205,33 +181,27 @@ async function balanceAt(
     recent as (
       select account, product_type, bill_id, c_time, balance
       from bills
-      where ${isOf}
+      where account = ${account}
+        and product_type = any(${productTypes}::text[])
+        and coin = told.coin
         and c_time >= (select c_time - ${about} from known)
-        and c_time < ${at}::timestamptz + ${about}
+        and c_time < told.at + ${about}
         and c_time >= ${timeOf(from)}
     ),
     last as (
       select max(c_time) as c_time
       from recent
-      where c_time < ${at}::timestamptz - ${about}
-    ),
-    told as (
-      select balance
-      from wallet_balances
-      where account = ${account}
-        and wallet = ${wallet}
-        and coin = ${coin}
-        and first_seen_at = ${firstSeenAt}::timestamptz
+      where c_time < ${before}
     )
-    select recent.balance::text as expected
+    select recent.balance
     from recent
     where recent.c_time >= (select c_time from last)
     order by
-      not ${differs(sql`(select balance from told)`, sql`recent.balance`)} desc nulls first,
-      recent.c_time <= ${at}::timestamptz desc,
+      not ${differs(sql`told.balance`, sql`recent.balance`)} desc nulls first,
+      recent.c_time <= told.at desc,
       row(${chainOrder("recent")}) desc
-    limit 1`);
-  return rows[0]?.expected ?? null;
+    limit 1
+  )`;
 }
 
 /**
