@@ -97,3 +97,19 @@ test("a folder without a database gets none, and is told which one was looked at
         .stderr,
     ).toMatch(/^DATABSE_URL is not a variable of this program, did you mean DATABASE_URL\?$/m);
 });
+
+test("a unified account's product types that are not configured are named, and no sync is said to read them", async () => {
+  const modes = [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }];
+  await using at = await openHouse(
+    { seed: "shared", density: 0.05, modes },
+    { PRODUCT_TYPES: "UTA-SPOT,UTA-USDT-FUTURES" },
+  );
+  const neverRead = /^warning .*main \(4 ledgers\) were never read.*$/m;
+  const lineOf = async () => neverRead.exec((await at.run("status")).stdout)?.[0];
+  await at.run("sync", "--only", "bills");
+  expect(await lineOf()).toMatch(/name all in PRODUCT_TYPES, or none$/);
+  expect(await lineOf()).not.toContain("bill-sync");
+  const { PRODUCT_TYPES: _, ...env } = at.env;
+  await runCli(["sync", "--only", "bills"], { env });
+  expect((await runCli(["status"], { env })).stdout).not.toContain("never read");
+});

@@ -89,6 +89,7 @@ test("a person reads one line a kind, account and period, which names few ledger
       ),
       finding({ kind: "never-read", since: undefined, ...coin }),
       finding({ kind: "never-read", since: undefined }),
+      finding({ kind: "never-read", since: undefined, unconfigured: "product type", account: "x" }),
     ),
   ).toEqual([
     "main/USDT-FUTURES, COIN-FUTURES were last read up to 1 h ago",
@@ -96,6 +97,7 @@ test("a person reads one line a kind, account and period, which names few ledger
     "main/USDT-FUTURES was not read from 2026-08-13 12:00Z to 2026-08-14 12:00Z, and the exchange serves no bills of it any more",
     "main/COIN-FUTURES, SPOT, UTA-SPOT were not read from 2026-08-15 12:00Z to 2026-08-16 12:00Z, and the exchange serves no bills of it any more",
     "main/COIN-FUTURES, USDT-FUTURES were never read",
+    "x/USDT-FUTURES was never read, and not in the configuration, which has others of the unified account's wallet; name all in PRODUCT_TYPES, or none",
   ]);
   const wallets = ["a", "b", "c", "d"].map((ledger) => finding({ ledger }));
   expect(textsOf(...wallets)).toEqual(["main (4 ledgers) were last read 18 m ago"]);

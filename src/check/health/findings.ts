@@ -93,6 +93,11 @@ function unconfiguredIn(roster: readonly RosterLedger[] = []) {
   return (one: Pick<Finding, "kind" | "account" | "ledger">): Finding["unconfigured"] => {
     if (configured.size === 0) return undefined;
     if (one.kind === "never-read") {
+      const isShared = roster.some(
+        ({ account, productType, state }) =>
+          account === one.account && productType === one.ledger && state === "not-configured",
+      );
+      if (isShared && configured.has(one.account)) return "product type";
       const isAnother = outside.some(({ account }) => !configured.has(account));
       return isAnother && !stored.has(one.account) ? "another account" : undefined;
     }

@@ -69,6 +69,8 @@ const repair = "bill-sync reconcile --repair";
 const doctor = () => "bill-sync doctor";
 const outside = ({ unconfigured }: FindingGroup): string =>
   unconfigured === undefined ? "" : ", and not in the configuration";
+const notRead =
+  ", and not in the configuration, which has others of the unified account's wallet; name all in PRODUCT_TYPES, or none";
 const ofTime = ({ since, until, isSeveral, isPlural, unreadMs }: FindingGroup): string =>
   `${isSeveral ? "at times from" : "from"} ${formatMinute(since)} to ${formatMinute(until)}` +
   (isSeveral && unreadMs ? `, ${isPlural ? "up to " : ""}${formatDuration(unreadMs)} in all` : "");
@@ -158,11 +160,16 @@ export const findingKinds = {
   },
   "never-read": {
     severity: "warning",
-    meaning: "a configured ledger that no run has begun to read",
+    meaning:
+      "a configured ledger, or one that shares a wallet with it, that no run has begun to read",
     title: "Not complete",
-    what: () => "{was|were} never read",
-    // It says whether the key's account is stored under another name, where a sync would be refused.
-    remedy: (finding) => (finding.unconfigured === undefined ? readingRemedy(finding) : doctor()),
+    what: ({ unconfigured }) =>
+      `{was|were} never read${unconfigured === "product type" ? notRead : ""}`,
+    remedy(finding) {
+      if (finding.unconfigured === "product type") return "";
+      // It says whether the key's account is stored under another name, where a sync would be refused.
+      return finding.unconfigured === undefined ? readingRemedy(finding) : doctor();
+    },
     isHole: true,
   },
   behind: {
