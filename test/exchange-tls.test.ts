@@ -7,7 +7,7 @@ import { createServer } from "node:https";
 import { connect, type Socket } from "node:net";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, expect, test } from "vitest";
-import { openTransport } from "../src/core/exchange/transport.ts";
+import { openTransport, transportLimits } from "../src/core/exchange/transport.ts";
 import { Secret } from "../src/lib/secret.ts";
 import {
   certificate,
@@ -65,9 +65,11 @@ test.each([
 /** A proxy that passes connections on, and notes where to and with which words of authority. */
 async function serveProxy(status = "200 OK") {
   const tunnels: (string | undefined)[][] = [];
+  const callers: (string | undefined)[] = [];
   const server = createPlainServer();
   server.on("connect", ({ url = "", headers }: IncomingMessage, socket: Socket) => {
     tunnels.push([url, headers["proxy-authorization"]]);
+    callers.push(socket.remoteAddress);
     socket.write(`HTTP/1.1 ${status}\r\n\r\n`);
     if (!status.startsWith("200")) return socket.end();
     const { hostname, port } = new URL(`http://${url}`);
@@ -76,7 +78,7 @@ async function serveProxy(status = "200 OK") {
     socket.on("error", () => undefined);
     return way.pipe(socket).pipe(way);
   });
-  return Object.assign(await listening(server), { tunnels });
+  return Object.assign(await listening(server), { tunnels, callers });
 }
 
 test("through a proxy, the exchange's own certificate is verified, and the proxy sees no request", async () => {
@@ -107,6 +109,21 @@ test("through a proxy, the exchange's own certificate is verified, and the proxy
     kind: "unavailable",
     message: expect.stringMatching(/the proxy refused it \(407\)/),
   });
+});
+
+test("an address of this machine is kept through a proxy, too", async () => {
+  trust(certificate);
+  await using exchange = await serveTls(certificate);
+  await using proxy = await serveProxy();
+  for (const address of ["127.0.0.2", "127.0.0.3"]) {
+    await using transport = openTransport(transportLimits, address);
+    await transport({
+      url: new URL(`https://${exchange.host}`),
+      headers: {},
+      proxy: new Secret(`http://${proxy.host}`),
+    });
+  }
+  expect(proxy.callers).toEqual(["127.0.0.2", "127.0.0.3"]);
 });
 
 test("a front that offers HTTP/2 gets each request over HTTP/1.1: undici would repeat those that HTTP/2 refuses", async () => {

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import { Agent, type Dispatcher, Pool, ProxyAgent, request } from "undici";
 import { ExchangeError, errorCode, messageOf } from "../../lib/errors.ts";
 import { openFilesRemedy, saysOutOfFiles } from "../../lib/open-files.ts";
 import { attemptMaxMs, patiently } from "../../lib/patiently.ts";
@@ -56,12 +56,13 @@ export function openTransport(
   localAddress?: string,
 ): Transport & AsyncDisposable {
   const tls = { rejectUnauthorized: true, timeout: limits.connectMaxMs };
+  const from = localAddress === undefined ? {} : { localAddress };
   const options = {
     // Over HTTP/2 undici resends requests that the server refused, or left unanswered at a GOAWAY: 40
     // requests arrived as 76. Over HTTP/1.1, one at a time on each connection, it resends nothing.
     allowH2: false,
     // Set here, because undici ignores a localAddress inside `connect`.
-    ...(localAddress !== undefined && { localAddress }),
+    ...from,
     headersTimeout: limits.silenceMaxMs,
     bodyTimeout: limits.silenceMaxMs,
     maxResponseSize: limits.bodyMaxBytes,
@@ -74,7 +75,11 @@ export function openTransport(
       agents.get(uri) ??
       (uri === undefined
         ? new Agent({ ...options, connect })
-        : new ProxyAgent({ ...options, uri, requestTls: tls, proxyTls: connect }));
+        : new ProxyAgent({
+            ...{ ...options, uri, requestTls: tls, proxyTls: connect },
+            // Without it, undici connects to the proxy from any address.
+            clientFactory: (origin, given) => new Pool(origin, { ...given, ...from }),
+          }));
     agents.set(uri, agent);
     return agent;
   };
