@@ -14,7 +14,7 @@ import { Refusal } from "../src/core/server/answer.ts";
 import { isComplete } from "../src/core/sync/is-complete.ts";
 import type { AccountReport } from "../src/core/sync/run.ts";
 import { productTypesOf } from "../src/core/words/account-state.ts";
-import { hourMs } from "../src/lib/time.ts";
+import { dayMs, hourMs } from "../src/lib/time.ts";
 import { openTestDatabase } from "./support/database.ts";
 import { type SimulationOptions, simulate, simulationStart } from "./support/simulation.ts";
 
@@ -35,7 +35,7 @@ async function house(options: Partial<SimulationOptions> = {}) {
 const classicTypes = productTypesOf("classic");
 const delisted = classicProductTypes.filter(isDemoProductType);
 
-test("what the exchange refuses twice is no failure, is asked for once by each later run, and is read once it is granted", async () => {
+test("a delisted product type that the exchange refuses twice is no failure, is asked for once a week, and is read once it is granted", async () => {
   const [code, reason] = ["40099", "exchange environment is incorrect"];
   const refused = new Map(delisted.map((one) => [one, new Refusal(400, code, reason)]));
   await using at = await house({
@@ -53,9 +53,12 @@ test("what the exchange refuses twice is no failure, is asked for once by each l
   const second = await at.sync();
   expect(isComplete(second)).toBe(true);
   expect(second.notAvailable).toEqual([]);
+  expect(at.refusals()).toEqual({ [code]: 6 });
+  await at.pass(7 * dayMs);
+  expect(isComplete(await at.sync())).toBe(true);
   expect(at.refusals()).toEqual({ [code]: 9 });
   refused.clear();
-  await at.pass(hourMs);
+  await at.pass(7 * dayMs);
   expect(typesOf(await at.sync())).toEqual(classicTypes);
   const { rows } = await at.db.execute(
     sql`select product_type from ledgers where not_available_since is not null`,

@@ -1,4 +1,5 @@
 import { isRefused, messageOf } from "../../lib/errors.ts";
+import { dayMs, type EpochMs } from "../../lib/time.ts";
 import { isDemoProductType, isSpotOrFunding } from "../contract/product-types.ts";
 import { recordAvailability } from "../store/accounts/account-states.ts";
 import type { AccountState, NotAvailable } from "../words/account-state.ts";
@@ -36,6 +37,24 @@ export async function withoutRefused(
       .map(refusalOf),
   };
 }
+
+const delistedForMs = 7 * dayMs;
+
+/** Without delisted product types that were refused within a week: each was a request of every sync. */
+export const withoutDelisted = (
+  ledgers: readonly LedgerRun[],
+  state: Pick<AccountState, "notAvailable"> | false,
+  now: EpochMs,
+): readonly LedgerRun[] =>
+  ledgers.filter(
+    ({ ledger: { productType }, hasAnswered }) =>
+      hasAnswered ||
+      state === false ||
+      !isDemoProductType(productType) ||
+      !state.notAvailable.some(
+        (one) => one.productType === productType && now - one.askedAt < delistedForMs,
+      ),
+  );
 
 /**
  * The ledgers that are not available to the key. They were never read, and the exchange serves other

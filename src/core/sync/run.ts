@@ -11,7 +11,7 @@ import {
   identifyAccount,
   recordMode,
 } from "./account-mode.ts";
-import { failRefused, withoutRefused } from "./availability.ts";
+import { failRefused, withoutDelisted, withoutRefused } from "./availability.ts";
 import { failureScope } from "./failure-scope.ts";
 import { type AskingDeps, type BillsDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
 import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recovered.ts";
@@ -76,13 +76,14 @@ export async function syncAccount(
       new LedgerRun(deps, { account: name, productType }, pageHabits);
     const asking = { ...deps, assertHeld: held.assertHeld };
     const identity = await identifyAccount(asking, account, state, ledgerOf);
-    const { mode, info, ledgers } = identity;
+    const { mode, info } = identity;
+    const ledgers = withoutDelisted(identity.ledgers, readsAll && state, deps.exchangeNow());
     runs = ledgers;
-    const productTypes = ledgers.map(({ ledger }) => ledger.productType);
+    const productTypes = identity.ledgers.map(({ ledger }) => ledger.productType);
     await held.acceptKey?.({ info, productTypes });
     report.mode = mode;
     report.ended = await recordMode(deps, account, state, identity);
-    if (ledgers.length === 0) assertSomethingToRead(account, mode);
+    if (identity.ledgers.length === 0) assertSomethingToRead(account, mode);
     if (ltv) report.loanToValue = await syncLoanToValue(deps, mode, name, riskUnitIds);
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
