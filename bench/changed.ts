@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { openDatabase } from "../src/core/postgres/connect.ts";
-import { rebuildDays } from "../src/core/store/differing-days.ts";
 import { openDatabases, query } from "./backfill/databases.ts";
 import { type Bench, type BenchResult, median } from "./result.ts";
 import { chainedLedger } from "./support/chained-ledger.ts";
@@ -82,14 +81,7 @@ const nextHour = `
   cross join generate_series(1, ${billsAnHour / 4}) as place
   cross join lateral (select place * interval '143 seconds' as after) as times`;
 
-/** Adds the days up, as pages do. */
-async function addDaysUp(url: string): Promise<void> {
-  await using tables = openDatabase(url);
-  await rebuildDays(tables.db, "main");
-}
-
 async function check(url: string): Promise<Check> {
-  await addDaysUp(url);
   const before = await rowsRead(url);
   const ms = await timedCheck(url);
   return { ms, rows: (await rowsRead(url)) - before };

@@ -4,8 +4,6 @@ import { get } from "node:http";
 import { fileURLToPath } from "node:url";
 import { brotliDecompressSync } from "node:zlib";
 import { Client } from "pg";
-import { openDatabase } from "../src/core/postgres/connect.ts";
-import { rebuildDays } from "../src/core/store/differing-days.ts";
 import { openDatabases } from "./backfill/databases.ts";
 import { type Bench, median } from "./result.ts";
 import { nodeFlags } from "./support/node-flags.ts";
@@ -137,9 +135,6 @@ async function fill(url: string, bills: number): Promise<void> {
     url,
     "insert into ledgers (account, product_type, bills) select account, product_type, count(*) from bills group by account, product_type on conflict (account, product_type) do update set bills = excluded.bills",
   );
-  await execute(url, "vacuum analyze");
-  await using database = openDatabase(url, { statementMaxMs: 600_000 });
-  await rebuildDays(database.db, "main");
   await execute(url, "vacuum analyze");
 }
 

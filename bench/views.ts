@@ -42,7 +42,7 @@ const seed = (bills: number): string => `
       ])[1 + case when n % 50 < 4 then 6 + n % 4 else n % 6 end] as kind,
       ((n * 7919) % 2000003 - 1000001) / 100000.0 as amount,
       -((n * 104729) % 100003) / 100000000.0 as fee,
-      timestamptz '2026-06-01Z' - (${bills} - n) * interval '${days} days' / ${bills} as c_time
+      timestamptz '2026-06-01Z' - (${bills} - n) / ${bills}::float8 * interval '${days} days' as c_time
     from generate_series(1, ${bills}::bigint) as n
     cross join unnest(array['USDT-FUTURES', 'USDC-FUTURES']) as product_type
   ) as drawn

@@ -1,4 +1,4 @@
-// Holds: Stored days
+// Holds: Days are of bills
 // Every sum that a view shows is that of the bills, and every liquidation's bill is in one row (random bills,
 // summed by the test in integers).
 

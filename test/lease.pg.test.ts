@@ -12,7 +12,6 @@ import {
   checkLease,
   Leases,
   type LeasesOptions,
-  pauseHolder,
   type TakeOptions,
 } from "../src/core/store/lease.ts";
 import { systemClock } from "../src/lib/clock.ts";
@@ -253,36 +252,6 @@ test.each([7_200, -7_200])(
     await write(second);
   },
 );
-
-test("who makes anew what is derived from bills waits for a page, holds up the next, and keeps nobody from renewing", async () => {
-  const account = randomUUID();
-  await using lease = await hold(account);
-  const order: string[] = [];
-  const inOrder = (what: string) => order.push(what);
-  const page = Promise.withResolvers<void>();
-  const writing = inTransaction(tables.db, async (tx) => {
-    await checkLease(tx, lease);
-    const rebuild = inTransaction(tables.db, async (other) => {
-      await pauseHolder(other, account);
-      inOrder("rebuild");
-      const next = inTransaction(tables.db, (third) => checkLease(third, lease));
-      await untilBlocked(tables.db);
-      inOrder("still rebuild");
-      return { next: next.then(() => inOrder("next page")) };
-    });
-    await untilBlocked(tables.db);
-    const { left_ms } = await leaseOf(account);
-    await sleep(100);
-    await until(async () => (await leaseOf(account)).left_ms >= left_ms);
-    inOrder("page");
-    page.resolve();
-    return { rebuild };
-  });
-  await page.promise;
-  await (await (await writing).rebuild).next;
-  expect(order).toEqual(["page", "rebuild", "still rebuild", "next page"]);
-  lease.assertHeld();
-});
 
 describe("a user's lease", () => {
   test("is shared by the accounts of one process, and given back with the last of them", async () => {

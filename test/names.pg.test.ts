@@ -233,10 +233,9 @@ const refused = new Map(
 );
 const daysAgo = (days: number): string => isoTime(epochMs(Date.now() - days * dayMs)).slice(0, 10);
 
-/** What changes the stored ledger by hand: each number of bills, a day, and some bills. */
+/** What changes the stored ledger by hand: each number of bills, and some bills. */
 const damage = `
   update ledgers set bills = bills + 1 where product_type <> '';
-  update type_days set bills = bills + 1 where coin = 'USDT';
   delete from bills where bill_id in (select max(bill_id) from bills where coin = 'USDT');
   update bills set amount = amount + 1 where bill_id in (select max(bill_id) from bills where coin = 'USDT')`;
 

@@ -93,8 +93,8 @@ test("each statement that writes touches one account's rows alone, and few that 
 
   const tables = new Set(seen.flatMap((statement) => [...statement.tables]));
   for (const table of [
-    ...["bills", "bill_revisions", "rejected_bills", "ledgers", "windows", "type_days"],
-    ...["symbol_days", "day_ends", "wallet_rules", "ledger_breaks", "reconciled_chains"],
+    ...["bills", "bill_revisions", "rejected_bills", "ledgers", "windows"],
+    ...["wallet_rules", "ledger_breaks", "reconciled_chains"],
   ]) {
     expect(tables, table).toContain(table);
   }

@@ -1,4 +1,4 @@
-// Holds: Stored days, One definition
+// Holds: Days are of bills, One definition
 // Every figure of the served page is that of the bills, digit by digit; it leads to those bills and no others,
 // and so does a file (drawn ledgers, classic and unified, with lost bills, roundings and time that is not
 // judged yet, against integers in their true order).

@@ -109,9 +109,6 @@ const onlyAddedTo = [
 const emptiedByRow = [
   "public.windows",
   "public.wallet_rules",
-  "public.type_days",
-  "public.symbol_days",
-  "public.day_ends",
   "public.runs",
   "public.account_keys",
   "public.account_users",
@@ -148,7 +145,7 @@ describe("the roles of docs/operations.md", () => {
       const end = await runCli(words.split(" "), { env });
       expect({ words, ...end }).toMatchObject({ words, code: 0 });
     }
-    const made = "do $$ begin assert exists (select from type_days); end $$";
+    const made = "do $$ begin assert exists (select from bills); end $$";
     expect(await run(database.url, made)).toEqual([]);
   }, 180_000);
 

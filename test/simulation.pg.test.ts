@@ -1,4 +1,4 @@
-// Holds: Tiling, Within the limit, Exact, Twice is once, Stored days, One account one ledger, Nothing shown is dropped, Recovered is not complete
+// Holds: Tiling, Within the limit, Exact, Twice is once, One account one ledger, Nothing shown is dropped, Recovered is not complete
 // The stored count of bills is the number of rows, and is corrected if it is not; rows that disappeared are a
 // break until it is accepted.
 

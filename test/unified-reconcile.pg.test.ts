@@ -7,7 +7,6 @@ import { describe, expect, test } from "vitest";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { unifiedProductTypes } from "../src/core/contract/product-types.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
-import { findDifferingDays } from "../src/core/store/differing-days.ts";
 import { upsertBills } from "../src/core/store/store-bills.ts";
 import { epochMs, hourMs } from "../src/lib/time.ts";
 import { snowflake } from "../src/wings/sandbox/entry.ts";
@@ -324,13 +323,12 @@ describe("bills that are booked after their times", () => {
   test.each([
     ["whose ids tell when", false],
     ["whose ids tell nothing", true],
-  ])("%s, chain in reconcile, in views and in stored days", async (name, areIdsReused) => {
+  ])("%s, chain in reconcile and in views", async (name, areIdsReused) => {
     const bills = ledgerOf(name, areIdsReused);
     expect(lateOf(bills).length).toBeGreaterThan(15);
     await storeUnified(db, name, bills);
     expect((await check(name)).breaks).toEqual([]);
     expect(await offs(name)).toEqual(none);
-    expect(await findDifferingDays(db, name)).toEqual([]);
     expect((await check(name, true)).breaks).toEqual([]);
   });
 
@@ -429,7 +427,6 @@ describe("rows that are dated before they are booked", () => {
     await storeUnified(db, account, bills);
     expect((await check(account)).breaks).toEqual([]);
     expect(await offs(account)).toEqual(none);
-    expect(await findDifferingDays(db, account)).toEqual([]);
     const { rows } = await db.execute(sql`
       select day::text, opening::int, transfers_in::int as moved, closing::int as closing
       from analytics.daily_rollforward

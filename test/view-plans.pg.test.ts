@@ -44,7 +44,7 @@ test.each(views)(
         and product_type = 'USDT-FUTURES'`),
     );
     const plan = rows[0]?.["QUERY PLAN"][0]?.Plan ?? {};
-    const tables = ["bills", "type_days", "symbol_days", "day_ends"];
+    const tables = ["bills"];
     if (readsWindows(name)) tables.push("ledgers");
     const ofAll = nodesOf(plan)
       .filter((node) => tables.includes(`${node["Relation Name"]}`))

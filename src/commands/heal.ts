@@ -35,11 +35,7 @@ export async function checkAndHeal(
   if (heal === undefined || first.breaks.length === 0) return first;
   const spans = await readBrokenSpans(db, among, { isDue });
   if (spans.length === 0 || !(await heal(spans))) return first;
-  const last = await reconcile(db, among, { isFull });
-  return {
-    ...last,
-    wrongDays: [...first.wrongDays, ...last.wrongDays],
-  };
+  return await reconcile(db, among, { isFull });
 }
 
 /** Why time cannot be read again; undefined where it can. */

@@ -13,7 +13,7 @@ import { movesText } from "../check/reconcile/rules.ts";
 import { repairedIn } from "../check/verify/verify.ts";
 import { openExchangeAccess } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import type { DifferingDay } from "../core/store/differing-days.ts";
+
 import { Leases } from "../core/store/lease.ts";
 import { expectedRule } from "../core/views/wallet-moves.ts";
 import { printableLine } from "../lib/printable.ts";
@@ -66,10 +66,6 @@ export async function reconcileCommand(
   return { ...resultOfReconcile(end, end.accepted), exit: end.exitCode };
 }
 
-const wrongDayText = ({ account, wallet, coin, day }: DifferingDay): string =>
-  `${printableLine(`${account}/${wallet} ${coin} ${day}`)}: the stored day did not agree with its ` +
-  "bills; it was added up anew";
-
 const chainColumns: Columns<ChainSummary> = {
   checked: {
     kind: "text",
@@ -107,7 +103,7 @@ const unexplainedText = ({ account, wallet, coin, balances, detail }: Unexplaine
  * @param accepted how many breaks are accepted of which something does not add up.
  */
 export function resultOfReconcile(
-  { chains, rules, unexplained, breaks, isFull, wrongDays }: Reconciliation,
+  { chains, rules, unexplained, breaks, isFull }: Reconciliation,
   accepted: number,
 ): Result {
   const odd = rules.filter(
@@ -121,9 +117,8 @@ export function resultOfReconcile(
   const whole = `nothing is open: ${exceptions === "" ? "" : `apart from ${exceptions}, `}the ledger adds up`;
   const open = `${formatCounted(breaks.length, "break")} open; bill-sync status says what to do`;
   return {
-    data: { isFull, chains, rules, unexplained, wrongDays },
+    data: { isFull, chains, rules, unexplained },
     parts: [
-      ...wrongDays.map(wrongDayText),
       ...(chains.length === 0 ? ["no bill was stored since the last check"] : []),
       table("", chainColumns, chains),
       table("", ruleColumns, odd),

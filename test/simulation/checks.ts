@@ -1,12 +1,9 @@
-import { drizzle } from "drizzle-orm/node-postgres";
 import { billsOperations } from "../../src/core/contract/bills-api.ts";
 import { keyInfo } from "../../src/core/contract/key-info.ts";
 import { isUnified } from "../../src/core/contract/product-types.ts";
 import { taxOperations } from "../../src/core/contract/tax-records.ts";
 import { accountSettings } from "../../src/core/contract/unified-account.ts";
 import { balancesOperations } from "../../src/core/contract/wallet-balances.ts";
-import type { Database } from "../../src/core/postgres/connect.ts";
-import { findDifferingDays } from "../../src/core/store/differing-days.ts";
 import { isComplete } from "../../src/core/sync/is-complete.ts";
 import type { LedgerReport } from "../../src/core/sync/ledger-run.ts";
 import type { AccountReport } from "../../src/core/sync/run.ts";
@@ -117,17 +114,6 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   for (const { window, cursor } of walks) {
     if (cursor === undefined) ledger.addEdges(productType, window);
   }
-}
-
-/** Stored days must agree with the bills. */
-export async function checkDays(world: World): Promise<void> {
-  world.verdicts.check(
-    "days",
-    1,
-    (await findDifferingDays(drizzle(world.pool) as Database, accountName)).map(
-      ({ wallet, coin, day }) => `${wallet} ${coin} ${day} has other sums than its bills`,
-    ),
-  );
 }
 
 /** The tables between two steps. */

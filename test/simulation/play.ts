@@ -2,7 +2,7 @@ import type pg from "pg";
 import { dayMs, epochMs, hourMs, secondMs } from "../../src/lib/time.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import { keyOf } from "./account.ts";
-import { checkDays, checkRun, checkTables } from "./checks.ts";
+import { checkRun, checkTables } from "./checks.ts";
 import { checkHealed, healAlone } from "./heal.ts";
 import type { History, ProcessFault, Step } from "./history.ts";
 import type { OnFault } from "./outside.ts";
@@ -54,14 +54,12 @@ export async function play(
       for (const run of done.runs) checkRun(world, run, tables, after);
       for (const verification of done.verifications) checkVerified(world, verification, after);
       checkTables(world, tables, after);
-      await checkDays(world);
       runs += done.runs.length;
       tables = history.healing === undefined ? after : await healed(world, after);
       if (world.verdicts.broken.length > 0) return resultOf(world, tables, runs);
     }
     if (history.healing !== undefined) checkHealed(world, tables);
     for (const options of lastVerifications) tables = await verifyAlone(world, options, tables);
-    await checkDays(world);
   } catch (error) {
     // A history that cannot be played to its end breaks the promise that runs end.
     const what = error instanceof Error ? String(error.stack) : String(error);
@@ -76,7 +74,6 @@ async function healed(world: World, before: Tables): Promise<Tables> {
   await healAlone(world);
   const after = await read(world);
   checkTables(world, before, after);
-  await checkDays(world);
   return after;
 }
 

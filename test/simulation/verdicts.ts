@@ -16,7 +16,6 @@ export const promises = [
   "recovered",
   "verified",
   "healed",
-  "days",
   "mode",
   "identity",
 ] as const;

@@ -145,7 +145,7 @@ const promises: Readonly<Record<string, string>> = {
   "Twice is once": "A second run over unchanged data changes no row but the run log",
   "Proven balances":
     "A report and an export of a period, and status of the newest days, name the first bill whose balance does not follow",
-  "Stored days": "Stored days agree with the bills at every commit, and so do views",
+  "Days are of bills": "Each sum and balance of a day is that of the stored bills",
   Bounded: "Every loop, retry, wait and body has a limit",
   "One account one ledger": "A key of another account writes nothing under a known name",
   "Whose key": "The exchange's user id decides which account a key belongs to",

@@ -4,7 +4,6 @@ import { reconcile } from "../../src/check/reconcile/reconcile.ts";
 import { decideOnBreaks } from "../../src/check/reconcile/record-breaks.ts";
 import type { ProductType } from "../../src/core/contract/product-types.ts";
 import type { Database } from "../../src/core/postgres/connect.ts";
-import { rebuildDays } from "../../src/core/store/differing-days.ts";
 import { dayMs, epochMs, hourMs, isoTime, minuteMs } from "../../src/lib/time.ts";
 import { makeLedger } from "../exchange/account-ledger.ts";
 import { servedBills, storeBills, storeTime } from "./stored-ledger.ts";
@@ -71,7 +70,7 @@ export async function storeAccount(
         and product_type = ${productType}`);
   }
   // As a run does that stored much: without statistics a page takes seconds.
-  await db.execute(sql`analyze bills, type_days, symbol_days, day_ends`);
+  await db.execute(sql`analyze bills`);
   await logRun(db, { agoMs: agoMs + 12 * minuteMs });
 }
 
@@ -140,7 +139,6 @@ export async function losesBill(db: Database, productType: ProductType, share: n
       and bill_id in (select bill_id from moving where place = floor(of * ${share}::numeric))`);
   // Otherwise that a row was deleted is a break, too.
   await db.execute(sql`update ledgers set bills = bills - 1 where product_type = ${productType}`);
-  await rebuildDays(db, "main");
 }
 
 /** States that look different; what each headline says of a database is in health-states.ts. */

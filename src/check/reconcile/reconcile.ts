@@ -8,11 +8,6 @@ import {
 } from "../../core/postgres/connect.ts";
 import { sqlStateOf, withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { correctCounts } from "../../core/store/bill-counts.ts";
-import {
-  type DifferingDay,
-  findDifferingDays,
-  rebuildDays,
-} from "../../core/store/differing-days.ts";
 import type { Among } from "../../core/store/rejected-bills.ts";
 import { type DifferingBalance, unsettledDifferences } from "../../core/store/wallet-balances.ts";
 import { hourMs, minuteMs } from "../../lib/time.ts";
@@ -65,8 +60,6 @@ export type Reconciliation = {
   readonly breaks: readonly Break[];
   /** What wallets hold that the newest bills do not say, in time that is not settled yet. */
   readonly unsettled: readonly UnsettledBalance[];
-  /** The days that were not what their bills say, and were added up anew. Only whole checks compare. */
-  readonly wrongDays: readonly DifferingDay[];
 };
 
 export type UnsettledBalance = DifferingBalance & { readonly account: string };
@@ -106,7 +99,6 @@ export async function reconcile(
     unsettled: results.flatMap(({ unsettled }) =>
       unsettled.filter(({ wallet }) => isAsked(wallet)),
     ),
-    wrongDays: results.flatMap(({ wrongDays }) => wrongDays),
   };
 }
 
@@ -134,17 +126,15 @@ export async function reconcileAccount(
       }),
     ),
   );
-  if (!checked.isFull) return { ...checked, wrongDays: [] };
-  const wrongDays = await findDifferingDays(db, account, { statementMaxMs });
-  await withDatabaseErrors(() =>
-    inTransaction(db, (tx) => correctCounts(tx, account), { statementMaxMs }),
-  );
-  if (wrongDays.length > 0) await rebuildDays(db, account, { statementMaxMs });
-  return { ...checked, wrongDays };
+  if (checked.isFull)
+    await withDatabaseErrors(() =>
+      inTransaction(db, (tx) => correctCounts(tx, account), { statementMaxMs }),
+    );
+  return checked;
 }
 
 /**
- * Begins the check again where what it writes was written since it began: by a page that moved the end of a day, by
+ * Begins the check again where what it writes was written since it began: by
  * another check of the account, or by a decision about its breaks. Nobody takes turns.
  */
 async function againAfterConflicts<T>(work: () => Promise<T>): Promise<T> {
@@ -161,7 +151,7 @@ async function checkBills(
   tx: Transaction,
   account: string,
   { isFull }: { readonly isFull: boolean },
-): Promise<Omit<Reconciliation, "wrongDays">> {
+): Promise<Reconciliation> {
   // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
   await tx.execute(sql`set local jit = off`);
   // A rename waits for the check, or makes it begin anew. Writers of bills do not wait.

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Database } from "../postgres/connect.ts";
 import { textArray } from "../postgres/values.ts";
 
-const grownTables = ["bills", "type_days", "symbol_days", "day_ends"];
+const grownTables = ["bills"];
 const grownRows = 50;
 
 /**

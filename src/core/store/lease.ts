@@ -308,12 +308,3 @@ export async function checkLease(tx: Transaction, { account, epoch }: LeaseInUse
   const [row] = rows;
   if (Number(row?.epoch) !== epoch) throw lost(account, row?.holder);
 }
-
-/**
- * For a transaction that makes anew what is derived from an account's bills, by a process that need not hold
- * the account: waits for the transaction of its holder, and lets none begin. Renewals skip the row meanwhile,
- * so this must be over within seconds. Every account with bills has a row: a restore makes those that lack one.
- */
-export async function pauseHolder(tx: Transaction, account: string): Promise<void> {
-  await tx.execute(sql`select from leases where account = ${account} for update`);
-}

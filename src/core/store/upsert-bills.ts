@@ -18,7 +18,6 @@ import {
   textOf,
   unnested,
 } from "./bill-rows.ts";
-import { putIntoDays, takeOutOfDays } from "./days.ts";
 import { insertMissingTypes, readMissingTypes } from "./reference/stored-business-types.ts";
 
 /*
@@ -138,20 +137,13 @@ export async function writeBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
   changes: BillChanges,
-  { now, stored, missingTypes }: BillsBefore,
+  { now, missingTypes }: BillsBefore,
 ): Promise<void> {
-  const { account, counts, written, replaced } = changes;
+  const { counts, written, replaced } = changes;
   if (written.length === 0) return;
-  const keys = new Set(written.map(({ productType, bill }) => keyOf(productType, bill.billId)));
-  const rewritten = stored.filter(({ productType, bill }) =>
-    keys.has(keyOf(productType, bill.billId)),
-  );
-  // In this order: the days lose a bill's content before it is overwritten.
   await Promise.all([
     ...(replaced.length === 0 ? [] : [keepReplaced(tx, changes, now)]),
-    takeOutOfDays(tx, account, rewritten),
     upsert(tx, changes, now),
-    putIntoDays(tx, account, written, rewritten),
     countStored(tx, pages, counts, now),
     insertMissingTypes(tx, missingTypes),
   ]);
