@@ -78,6 +78,17 @@ describe("a page", () => {
     ]);
   });
 
+  test("that hands time back leaves its window the rest, and opens windows that were not begun", async () => {
+    const { store } = await planned([0, 10], [10, 20]);
+    const handedBack = [minutes(0, 3), minutes(3, 6)];
+    await commit(0, 10, { cursor: "c1", handedBack }, { bills: bills(2) });
+    expect(await rows()).toEqual(["0-3 open", "3-6 open", "6-10 open c1", "10-20 open"]);
+    await commit(6, 10, { cursor: "c2" }, { after: "c1", bills: bills(1) });
+    await finish(3, 6);
+    expect(await rows()).toEqual(["0-3 open", "3-6 covered", "6-10 open c2", "10-20 open"]);
+    expect((await store.knownTime(ledger)).open[0]).toEqual({ window: minutes(0, 3) });
+  });
+
   test.each<[string, WalkEnd, readonly string[]]>([
     ["all of its time", { proven: [minutes(0, 10)], lost: [] }, ["0-10 covered", "10-20 open"]],
     ["its settled time", { proven: [minutes(0, 7)], lost: [] }, ["0-7 covered", "10-20 open"]],
@@ -273,6 +284,7 @@ describe("whichever statement is lost", () => {
 
   const nexts: readonly (readonly [string, PageCommit["next"]])[] = [
     ["goes on", { cursor: "c2" }],
+    ["hands time back", { cursor: "c2", handedBack: [minutes(0, 2), minutes(2, 4)] }],
     ["ends its window", { end: { proven: [minutes(4, 10)], lost: [minutes(0, 4)] } }],
   ];
   const cases = nexts.flatMap(([name, next]) =>

@@ -277,6 +277,8 @@ describe("while it runs", () => {
     counts: { new: bills - 3, unchanged: 2, restated: 1, rejected: 4 },
     walkedMs,
     finished: walkedMs === weekMs,
+    pagesLeft: 0,
+    handedBack: [],
   });
 
   /** A function that gives events of product types to a reporter. */

@@ -8,6 +8,7 @@ import { IdOrder, PageHabits, type Question } from "../src/core/sync/walk/answer
 import type { FetchedPage, PageRequest } from "../src/core/sync/walk/pages.ts";
 import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
 import { walkWindow } from "../src/core/sync/walk/walk.ts";
+import { type Interval, lengthMs, subtract } from "../src/core/words/intervals.ts";
 import type { Walk } from "../src/core/words/ledger.ts";
 import type { PageCommit } from "../src/core/words/page.ts";
 import { isAnew } from "../src/core/words/place.ts";
@@ -301,6 +302,68 @@ test.each([
   },
 );
 
+describe("a window that another walk has handed back is not called read", () => {
+  const minuteOf = (id: number) => noon - (300 - id) * minuteMs;
+  const everyMinute = Array.from({ length: 300 }, (_, place) => {
+    const id = place + 1;
+    return { ...row, billId: String(id * 1_000), cTime: String(minuteOf(id)) };
+  });
+
+  /** Walks what is newer than the bill of the 50th minute, of six hours. @returns the bills of read time that it did not store. */
+  async function unreadOf(rows: readonly (typeof row)[], pages: Pages) {
+    const window = { from: epochMs(minuteOf(50)), to: day.to };
+    const { walking, commits } = walkOf(pages, { window, askFrom: day.from });
+    await walking;
+    expect(commits.at(-1)?.next).toEqual({ end: { proven: [window], lost: [] } });
+    const stored = new Set(commits.flatMap(({ bills }) => bills.map(({ billId }) => billId)));
+    return rows.filter(({ billId, cTime }) => Number(cTime) >= window.from && !stored.has(billId));
+  }
+
+  test("by a page that ends with an older bill, which was booked late", async () => {
+    for (let late = 95; late <= 105; late++) {
+      const asServed = everyMinute.map((bill, place) =>
+        place + 1 === late ? { ...bill, cTime: String(noon - 10 * hourMs) } : bill,
+      );
+      const unread = await unreadOf(asServed, (request) => {
+        const page = served(everyMinute, request);
+        return {
+          ...page,
+          rows: page.rows.map(({ billId }) => asServed[Number(billId) / 1_000 - 1]),
+        };
+      });
+      expect([late, unread]).toEqual([late, []]);
+    }
+  });
+
+  test("by older bills of the last seconds before it: a newer bill may have a lower id", async () => {
+    const crowd = Array.from({ length: 250 }, (_, place) => ({
+      ...row,
+      billId: String(49_100 + place),
+      cTime: String(minuteOf(50) - 250 + place),
+    }));
+    const odd = { ...row, billId: "49050", cTime: String(minuteOf(50) + 900) };
+    const rows = [...everyMinute, ...crowd, odd];
+    const byId = (request: PageRequest) => {
+      const { startTime, endTime, idLessThan = "1000000", limit } = request;
+      const page = rows
+        .filter(({ cTime }) => Number(cTime) >= startTime && Number(cTime) <= endTime)
+        .filter(({ billId }) => Number(billId) < Number(idLessThan))
+        .toSorted((a, b) => Number(b.billId) - Number(a.billId))
+        .slice(0, limit);
+      return { ...nothing, rows: page, endId: page.at(-1)?.billId };
+    };
+    expect(await unreadOf(rows, byId)).toEqual([]);
+  });
+
+  test("by a page that begins with the oldest bills", async () => {
+    const oldestFirst = (request: PageRequest) => {
+      const page = served(everyMinute, { ...request, limit: 1_000 }).rows;
+      return { ...nothing, rows: page.slice(-request.limit), endId: page.at(-1)?.billId };
+    };
+    await expect(unreadOf(everyMinute, oldestFirst)).rejects.toThrow(ContradictionError);
+  });
+});
+
 test("a window whose ids do not follow the times is to be walked anew by the next run", async () => {
   const rows = billsOf(256);
   const swapped = rows.map((bill, place) => ({
@@ -459,6 +522,15 @@ describe("the questions of a window", () => {
 
   type Lie = (page: WirePage, asked: number, request: BillsRequest) => WirePage;
 
+  const sourceOf = (ledger: AccountBills, quirks: Quirks) =>
+    quirky(quirks)(
+      sandboxSource({
+        accounts: new Map([["1", { ledger, riskUnits: new Map() }]]),
+        symbols: [],
+        contracts: () => [],
+      }),
+    );
+
   /** Walks the window to its end. @returns the served ids, and what was requested. */
   async function walked(
     ledger: AccountBills,
@@ -466,13 +538,7 @@ describe("the questions of a window", () => {
     options: { lie?: Lie; cursor?: string; habits?: PageHabits } = {},
   ) {
     const { lie = (page: WirePage) => page, cursor, habits = new PageHabits() } = options;
-    const source = quirky(quirks)(
-      sandboxSource({
-        accounts: new Map([["1", { ledger, riskUnits: new Map() }]]),
-        symbols: [],
-        contracts: () => [],
-      }),
-    );
+    const source = sourceOf(ledger, quirks);
     const questions = new WindowQuestions({ to, cursor, order: new IdOrder(), habits });
     const served = new Set<string>();
     const asked: Question[] = [];
@@ -494,6 +560,61 @@ describe("the questions of a window", () => {
     }
     const missing = ledger.bills[productType].filter(({ billId }) => !served.has(billId));
     return { missing: missing.length, asked, doubts, questions };
+  }
+
+  /**
+   * Walks the window, and the parts that its walks hand back.
+   * @returns the bills that were not stored when their time was called complete, the time that never was, and how many
+   *   windows and questions there were.
+   */
+  async function walkedInParts(
+    bills: AccountBills,
+    quirks: Quirks,
+    partsOf: (pages: number) => number,
+  ) {
+    const source = sourceOf(bills, quirks);
+    const stored = new Set<string>();
+    const missing: string[] = [];
+    const proven: Interval[] = [];
+    const walks: Walk[] = [{ window: { from, to } }];
+    const deps = { idOrder: new IdOrder(), pageHabits: new PageHabits() };
+    let asked = 0;
+    for (const walk of walks) {
+      const walked = walkOf(() => ({}), walk, {
+        ...deps,
+        async fetchPage(request) {
+          asked += 1;
+          const page = await source.bills(requestOf(request()));
+          if (page instanceof Refusal) throw new Error(page.msg);
+          const rows = (page.bills ?? []).map((given) => ({ ...row, ...(given as object) }));
+          return { ...nothing, rows, endId: page.endId || undefined, requestTime: later };
+        },
+        async commitPage(page) {
+          for (const { billId } of page.bills) stored.add(billId);
+          const ends = "end" in page.next ? page.next.end.proven : [];
+          proven.push(...ends);
+          const isProven = (time: number) => ends.some((one) => time >= one.from && time < one.to);
+          const unstored = bills.bills[productType].filter(({ billId }) => !stored.has(billId));
+          missing.push(
+            ...unstored.filter(({ cTime }) => isProven(cTime)).map(({ billId }) => billId),
+          );
+          return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
+        },
+        exchangeNow: () => later,
+        plannedAt: later,
+        partsOf,
+        onPage: ({ handedBack }) => void walks.push(...handedBack),
+      });
+      await walked.walking;
+    }
+    const unread = subtract([{ from, to }], proven);
+    return {
+      missing,
+      unread,
+      overlap: lengthMs(proven) - (to - from),
+      windows: walks.length,
+      asked,
+    };
   }
 
   const requestOf = ({ idLessThan, startTime, endTime, limit }: Question): BillsRequest => ({
@@ -541,6 +662,24 @@ describe("the questions of a window", () => {
           const seen = quirks.shortPages ? [] : doubts;
           expect({ seed, quirks, missing, seen }).toEqual({ seed, quirks, missing: 0, seen: [] });
         }
+      },
+    );
+
+    test.each(jitters)(
+      "and in parts, where its walk hands the rest of it back, and ids lie up to %i ms beside their times",
+      async (jitterMs) => {
+        let parts = 0;
+        for (let seed = 0; seed < 40; seed++) {
+          const random = seededRandom(`parts ${seed} ${jitterMs}`);
+          const ledger = ledgerOf(random, drawTimes(random, integer(random, 300, 900)), jitterMs);
+          const quirks = { ...drawQuirks(random), pageRows: integer(random, 12, 100) };
+          const partsOf = (pages: number) => (pages >= 2 ? integer(random, 1, 4) : 1);
+          const { windows, asked, ...wrong } = await walkedInParts(ledger, quirks, partsOf);
+          parts += windows;
+          const right = { missing: [], unread: [], overlap: 0 };
+          expect({ seed, quirks, ...wrong }).toEqual({ seed, quirks, ...right });
+        }
+        expect(parts).toBeGreaterThan(100);
       },
     );
 
@@ -659,6 +798,16 @@ describe("the questions of a window", () => {
       const { asked } = await walked(everyMinute(bills), {}, { habits });
       expect(asked).toHaveLength(questions);
     });
+  });
+
+  test("a part takes half a question more: its walk ends with the page that has older bills", async () => {
+    const random = seededRandom("dense");
+    const times = Array.from({ length: 9_000 }, () => from + Math.floor(random() * (to - from)));
+    const ledger = ledgerOf(random, times);
+    const whole = await walkedInParts(ledger, {}, () => 1);
+    const parts = await walkedInParts(ledger, {}, (pages) => (pages > 80 ? 9 : 1));
+    expect(parts).toMatchObject({ windows: 9, missing: [], unread: [], overlap: 0 });
+    expect(parts.asked).toBeLessThanOrEqual(whole.asked + 8);
   });
 
   describe("an answer is not believed", () => {

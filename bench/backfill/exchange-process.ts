@@ -41,7 +41,7 @@ const facts: ExchangeFacts = {
   apiKey,
   apiSecret,
   apiPassphrase,
-  necessary: necessaryRequests(kind, ledger, openedAt),
+  necessary: necessaryRequests({ kind, shape }, ledger, openedAt),
 };
 process.on("message", () => {
   const seconds = (lastAt - (firstAt ?? lastAt)) / secondMs;

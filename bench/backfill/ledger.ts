@@ -10,7 +10,7 @@ import {
 } from "../../src/core/contract/product-types.ts";
 import { type Interval, interval, split } from "../../src/core/words/intervals.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
-import { type EpochMs, epochMs } from "../../src/lib/time.ts";
+import { dayMs, type EpochMs, epochMs } from "../../src/lib/time.ts";
 import { type LedgerBill, snowflake } from "../../src/wings/sandbox/entry.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
 
@@ -19,32 +19,38 @@ type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
 /** Each product type of a classic account has 13 windows, one of a unified account 3. */
 export type Kind = "classic" | "unified";
 
-/** How a ledger's bills are spread over its windows. */
-export type Shape = "uneven" | "one heavy window";
+/**
+ * How a ledger's bills are spread over its windows. A later sync reads the days since the one before it: each product
+ * type has one window, and the first has all bills.
+ */
+export type Shape = "uneven" | "one heavy window" | "later sync";
+
+export const laterDays = 6;
 
 const productTypesOf = (kind: Kind): readonly ProductType[] =>
   kind === "classic" ? classicProductTypes : unifiedProductTypes;
 
-const windowsAt = (now: EpochMs, kind: Kind = "classic"): readonly Interval[] => {
+function windowsAt(now: EpochMs, kind: Kind, shape: Shape): readonly Interval[] {
   const { windowMaxMs } = billsApiOf(kind === "classic" ? "USDT-FUTURES" : "UTA-SPOT");
-  return interval(horizonAt(now), now).flatMap((span) => split(span, windowMaxMs));
-};
+  const from = shape === "later sync" ? now - laterDays * dayMs : horizonAt(now);
+  return interval(from, now).flatMap((span) => split(span, windowMaxMs));
+}
 
 /** Makes this many bills, the same ones for the same shape, count and time. */
 export function makeBills(kind: Kind, shape: Shape, count: number, now: EpochMs): BillsOf {
   const random = seededRandom(`${shape} ${count}`);
-  const windows = windowsAt(now, kind);
+  const windows = windowsAt(now, kind, shape);
   const heavy = Math.floor((2 * windows.length) / 3);
+  const weightOf = (type: number, isHeavy: boolean): number => {
+    if (shape === "uneven") return random() ** 2 / (type + 1);
+    if (type === 0 && isHeavy) return 19;
+    return shape === "later sync" ? 0 : 1 / (6 * windows.length - 1);
+  };
   const cells = productTypesOf(kind).flatMap((productType, type) =>
     windows.map((window, index) => ({
       productType,
       window,
-      weight:
-        shape === "uneven"
-          ? random() ** 2 / (type + 1)
-          : type === 0 && index === heavy
-            ? 19
-            : 1 / (6 * windows.length - 1),
+      weight: weightOf(type, index === heavy),
     })),
   );
   const whole = cells.reduce((sum, { weight }) => sum + weight, 0);
@@ -66,9 +72,13 @@ export function makeBills(kind: Kind, shape: Shape, count: number, now: EpochMs)
  * The number of requests that any client needs to prove what it reads: one for each page with
  * bills, and two for each window, whose answers show that nothing is left.
  */
-export function necessaryRequests(kind: Kind, bills: BillsOf, now: EpochMs): number {
+export function necessaryRequests(
+  { kind, shape }: { readonly kind: Kind; readonly shape: Shape },
+  bills: BillsOf,
+  now: EpochMs,
+): number {
   let requests = 0;
-  for (const { from, to } of windowsAt(now, kind)) {
+  for (const { from, to } of windowsAt(now, kind, shape)) {
     for (const productType of productTypesOf(kind)) {
       const inside = bills[productType].filter(({ cTime }) => cTime >= from && cTime < to);
       requests += Math.ceil(inside.length / pageSizeMax) + 2;

@@ -240,7 +240,7 @@ class RunProgress {
         break;
       case "page": {
         const { ledger, window, counts, walkedMs } = progress;
-        const name = `${ledgerName(ledger)} ${window.from}`;
+        const name = `${ledgerName(ledger)} ${window.to}`;
         const before = this.#walkedMsByWindow.get(name) ?? 0;
         this.#walkedMsByWindow.set(name, Math.max(before, walkedMs));
         this.step("done", { done: Math.max(0, walkedMs - before) });

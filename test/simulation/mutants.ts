@@ -33,6 +33,10 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
 
   get name(): string {`,
     },
+    "a part called read by the first page": {
+      "const hasPassed = doubt === undefined && this.#hasPassedItsPart;":
+        "const hasPassed = this.#part.window.from > this.#part.asked.from;",
+    },
     "late bills ignored: coverage without the settle lag": {
       "provenTo = settledTo(settleLagMs, ": "provenTo = settledTo(0, ",
     },
@@ -49,6 +53,11 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         "this.#questions.next === undefined || endId === undefined;",
     },
   },
+  "src/core/sync/walk/window-part.ts": {
+    "a part of a window that is handed back, and forgotten": {
+      ".map((window, place) => ({": ".slice(1)\n      .map((window, place) => ({",
+    },
+  },
   "src/core/postgres/connect.ts": {
     "a page without a transaction": {
       "client.query({ text: beginText(client, options) })": "Promise.resolve()",
@@ -62,7 +71,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "return 2 * order.disorderMs <=": "return 0 * order.disorderMs <=",
     },
     "a cursor stored to go on from though ids do not follow the times": {
-      "return this.#doIdsFollow ? this.#byId.resumeBelow : undefined;":
+      "return this.doIdsFollow ? this.#byId.resumeBelow : undefined;":
         "return this.#byId.resumeBelow;",
     },
   },

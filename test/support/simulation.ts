@@ -36,6 +36,8 @@ export type SimulationOptions = Omit<SandboxOptions, "now" | "accountNames"> & {
    */
   readonly readsAll?: boolean;
   readonly settleLagMs?: number;
+  /** How long a request takes to the exchange, and its answer back. Default 40 ms. */
+  readonly wayMs?: number;
   /** The oldest time that is wanted of tax records. Default none is read. */
   readonly recoverFrom?: EpochMs | "none";
   /** Called with every failed request for something else than bills. */
@@ -58,11 +60,12 @@ export function simulate(url: string, options: SimulationOptions) {
   const sandbox = createSandbox({ ...options, accountNames: [name], now: time.now });
   const { productTypes = classicProductTypes, readsAll = false } = options;
   const account = { ...accountOf(sandbox, productTypes), readsAll };
+  const { wayMs = 40 } = options;
   const { clock } = time;
   let beganAt = epochMs(simulationStart);
 
   const run = async (signal: AbortSignal, { recoverFrom } = options) => {
-    const { client, exchangeNow } = exchangeIn(sandbox, time, account);
+    const { client, exchangeNow } = exchangeIn(sandbox, time, account, wayMs);
     await using held = await time.hold(() => hold(database.db, name, time, wrapStore));
     const deps = {
       ...{ client, exchangeNow, held, settleLagMs, signal, sleep: clock.sleep },
@@ -103,14 +106,15 @@ const accountOf = ({ account }: Sandbox, wanted: readonly ProductType[]) => ({
   credentials: secretsOf(account),
 });
 
-/** As one account sees it, 40 ms away. */
+/** As one account sees it. */
 const exchangeIn = (
   sandbox: Sandbox,
   { clock }: VirtualClock,
   account: ReturnType<typeof accountOf>,
+  wayMs = 40,
 ) =>
   exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
-    transport: sandboxTransport(sandbox, clock.sleep, () => 40),
+    transport: sandboxTransport(sandbox, clock.sleep, () => wayMs),
     clock,
     random: () => 0.5,
   });

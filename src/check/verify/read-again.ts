@@ -105,7 +105,7 @@ async function readPiece(
   const api = billsApiOf(ledger.productType);
   const startedAt = exchangeNow();
   const fetchPage = (question: () => BillsQuestion) => reader.ask(question, signal);
-  const fetched = edgeAwareFetch({ fetchPage, exchangeNow }, piece);
+  const fetched = edgeAwareFetch({ fetchPage, exchangeNow }, () => piece);
   const commit = (rows: ReadRows, proven: readonly Interval[]) => {
     const next = { end: { proven, lost: subtract([piece], proven) } };
     return compared.commitPage({

@@ -167,7 +167,7 @@ export class ComparedSpan implements LedgerStore {
   /** The ids, or the texts, of the rows that were served. A bill on the edge of two windows is served twice. */
   readonly #served = new Set<string>();
   /**
-   * The differences of the windows that are not read to their end, by the windows' starts. Nothing of them is
+   * The differences of the windows that are not read to their end, by the windows' ends. Nothing of them is
    * stored: an answer that contradicts others may be another account's.
    */
   readonly #unproven = new Map<EpochMs, Differences>();
@@ -196,10 +196,10 @@ export class ComparedSpan implements LedgerStore {
 
   async commitPage({ bills, rejected, window, next }: PageCommit): Promise<PageCounts> {
     const rows = this.#unserved({ bills, rejected });
-    await this.#compare(window.from, rows);
+    await this.#compare(window.to, rows);
     this.compared += rows.bills.length;
     if ("end" in next) {
-      await this.#endWindow(window.from);
+      await this.#endWindow(window.to);
       const { proven, lost } = next.end;
       this.#coverage.push(...proven);
       const readFrom = Math.max(window.from, ...lost.map(({ to }) => to));
@@ -231,11 +231,11 @@ export class ComparedSpan implements LedgerStore {
     return unserved;
   }
 
-  async #compare(windowStart: EpochMs, rows: ReadRows): Promise<void> {
+  async #compare(windowEnd: EpochMs, rows: ReadRows): Promise<void> {
     const { store, repair } = this.#deps;
     const { differing, areAccepted } = await store.compare(this.#ledger, rows, repair);
-    const differences = this.#unproven.get(windowStart) ?? { differing: [], rejected: [] };
-    this.#unproven.set(windowStart, differences);
+    const differences = this.#unproven.get(windowEnd) ?? { differing: [], rejected: [] };
+    this.#unproven.set(windowEnd, differences);
     differences.differing.push(...differing);
     for (const [place, row] of rows.rejected.entries()) {
       differences.rejected.push({ ...row, isAccepted: areAccepted[place] ?? false });
@@ -243,9 +243,9 @@ export class ComparedSpan implements LedgerStore {
   }
 
   /** Repairs a window that was read to its end, if it is to be repaired. */
-  async #endWindow(windowStart: EpochMs): Promise<void> {
+  async #endWindow(windowEnd: EpochMs): Promise<void> {
     const { store, repair } = this.#deps;
-    const differences = this.#unproven.get(windowStart);
+    const differences = this.#unproven.get(windowEnd);
     if (differences === undefined) return;
     const { rejected } = differences;
     const bills = differences.differing.map(({ bill }) => bill);
@@ -255,7 +255,7 @@ export class ComparedSpan implements LedgerStore {
         await store.repair(this.#ledger, { bills: part, rejected: from === 0 ? rejected : [] });
       }
     }
-    this.#unproven.delete(windowStart);
+    this.#unproven.delete(windowEnd);
     this.#find(differences, repair);
   }
 

@@ -4,8 +4,8 @@ import { isoTime } from "../../lib/time.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { multirange, textArray } from "../postgres/values.ts";
-import type { LedgerPlan, Walk } from "../words/ledger.ts";
-import type { PageCommit, WalkEnd } from "../words/page.ts";
+import type { Ledger, LedgerPlan, Walk } from "../words/ledger.ts";
+import { keptOf, type NextPlace, type PageCommit, type WalkEnd } from "../words/page.ts";
 
 /*
  * How a run changes what is known of a ledger's time: its row of `ledgers` has what is covered, lost and open, and
@@ -17,8 +17,6 @@ export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<voi
   const { ledger, walks, lost, coverageEnd, plannedAt } = plan;
   const { account, productType } = ledger;
   const windows = walks.map(({ window }) => window);
-  const startOf = ({ cursor, startedAt }: Walk) =>
-    cursor === undefined || startedAt === undefined ? null : isoTime(startedAt);
   const kept = `{(,${coverageEnd === undefined ? "" : isoTime(coverageEnd)})}`;
   // Sent together; the server executes them in this order.
   await Promise.all([
@@ -41,16 +39,23 @@ export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<voi
     delete from windows
     where account = ${account}
       and product_type = ${productType}`),
-    tx.execute(sql`
+    tx.execute(openWindows(ledger, walks)),
+  ]);
+}
+
+/** Opens windows, each at the place of its walk. */
+function openWindows({ account, productType }: Ledger, walks: readonly Walk[]): SQL {
+  const startOf = ({ cursor, startedAt }: Walk) =>
+    cursor === undefined || startedAt === undefined ? null : isoTime(startedAt);
+  return sql`
     insert into windows (account, product_type, window_start, window_end, cursor, started_at)
     select ${account}, ${productType}, window_start, window_end, cursor, started_at
     from unnest(
-      ${textArray(windows.map(({ from }) => isoTime(from)))}::timestamptz[],
-      ${textArray(windows.map(({ to }) => isoTime(to)))}::timestamptz[],
+      ${textArray(walks.map(({ window }) => isoTime(window.from)))}::timestamptz[],
+      ${textArray(walks.map(({ window }) => isoTime(window.to)))}::timestamptz[],
       ${textArray(walks.map(({ cursor }) => cursor ?? null))}::text[],
       ${textArray(walks.map(startOf))}::timestamptz[]
-    ) as planned (window_start, window_end, cursor, started_at)`),
-  ]);
+    ) as planned (window_start, window_end, cursor, started_at)`;
 }
 
 /**
@@ -106,26 +111,29 @@ export async function moveOrEndWindows(
 ): Promise<void> {
   await Promise.all(
     pages.map((page) =>
-      "end" in page.next
-        ? endWindow(tx, page, page.next.end)
-        : moveWindow(tx, page, page.next.cursor),
+      "end" in page.next ? endWindow(tx, page, page.next.end) : moveWindow(tx, page, page.next),
     ),
   );
 }
 
-/** Moves the place at which the window's walk resumes. */
+/** Moves the place at which the window's walk resumes, and opens the windows that the walk hands back. */
 async function moveWindow(
   tx: Transaction,
   { ledger, window, startedAt }: PageCommit,
-  cursor: string | undefined,
+  { cursor, handedBack = [] }: NextPlace,
 ): Promise<void> {
-  await tx.execute(sql`
+  const { from } = keptOf(window, handedBack);
+  const parts = handedBack.map((part) => ({ window: part }));
+  await Promise.all([
+    tx.execute(sql`
     update windows
-    set cursor = ${cursor ?? null}, started_at = ${isoTime(startedAt)}
+    set window_start = ${isoTime(from)}, cursor = ${cursor ?? null}, started_at = ${isoTime(startedAt)}
     where account = ${ledger.account}
       and product_type = ${ledger.productType}
       and window_start = ${isoTime(window.from)}
-      and window_end = ${isoTime(window.to)}`);
+      and window_end = ${isoTime(window.to)}`),
+    parts.length > 0 && tx.execute(openWindows(ledger, parts)),
+  ]);
 }
 
 /** Replaces a window by the time that its walk has proven. */

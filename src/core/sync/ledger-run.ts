@@ -14,6 +14,7 @@ import { LedgerReader } from "./ledger-reader.ts";
 import { isPlaced, type PageHabits } from "./walk/answers.ts";
 import { placesOf } from "./walk/pages.ts";
 import { type PageProgress, walkWindow } from "./walk/walk.ts";
+import type { PartsOf } from "./walks.ts";
 
 /** What reading a ledger needs of the store. */
 export type LedgerStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | "commitPage">;
@@ -55,6 +56,7 @@ export type BillsProgress = { readonly ledger: Ledger } & (
 /** The result of syncing one ledger. */
 export type LedgerReport = PageCounts & {
   readonly ledger: Ledger;
+  /** With those that were handed back. */
   readonly windowsPlanned: number;
   /** How many of them were read to their end. */
   readonly windowsRead: number;
@@ -74,6 +76,13 @@ const expiresSoonMs = dayMs;
 // All windows of a run wait at the same time, so the sync of a quiet account takes this much longer in all.
 const emptyPauseMs = 2 * secondMs;
 
+/** What a walk is told of the walks beside it. */
+type BesideWalk = {
+  readonly partsOf: PartsOf;
+  /** Begins the walk of a window that was handed back. */
+  readonly begin: (part: Walk) => void;
+};
+
 /** One ledger's part of a run: its plan, its walks and their result. */
 export class LedgerRun extends LedgerReader {
   readonly #deps: BillsDeps;
@@ -82,6 +91,7 @@ export class LedgerRun extends LedgerReader {
   #plan: LedgerPlan | undefined;
   #plannedAt = epochMs(0);
   #walked = 0;
+  #handedBack = 0;
   /** The time that was committed as complete. */
   readonly #proven: Interval[] = [];
   /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
@@ -156,26 +166,30 @@ export class LedgerRun extends LedgerReader {
   }
 
   /** Walks one window. Never throws: the error that stopped it is returned, and is in the report. */
-  walk(walk: Walk, accountStopped: AbortSignal): Promise<unknown> {
+  walk(walk: Walk, accountStopped: AbortSignal, beside: BesideWalk): Promise<unknown> {
     return this.read(accountStopped, async (signal) => {
-      await this.#walk(walk, signal);
+      await this.#walk(walk, signal, beside);
       this.#walked += 1;
     });
   }
 
-  #walk(walk: Walk, signal: AbortSignal): Promise<void> {
+  #walk(walk: Walk, signal: AbortSignal, { partsOf, begin }: BesideWalk): Promise<void> {
     const { exchangeNow, settleLagMs, sleep, onProgress } = this.#deps;
     const { ledger } = this;
     const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
-    // Each page's request needs the cursor of the page before, so a walk uses one slot of the rate limit at a time. The
-    // longest goes first, so that all end at about the same time; first pages go before all others, since they show
+    // The longest goes first, so that all end at about the same time; first pages go before all others, since they show
     // how long the walks are.
     let pagesLeft = Number.POSITIVE_INFINITY;
-    let pages = 0;
+    let sentAt = exchangeNow();
     return walkWindow(
       {
-        fetchPage: (request) =>
-          this.ask(request, signal, expiresSoon ? Number.POSITIVE_INFINITY : pagesLeft),
+        fetchPage: (request) => {
+          const question = () => {
+            sentAt = exchangeNow();
+            return request();
+          };
+          return this.ask(question, signal, expiresSoon ? Number.POSITIVE_INFINITY : pagesLeft);
+        },
         commitPage: (page) => this.#commit(page),
         exchangeNow,
         plannedAt: this.#plannedAt,
@@ -183,11 +197,11 @@ export class LedgerRun extends LedgerReader {
         idOrder: this.idOrder,
         pageHabits: this.pageHabits,
         pause: () => sleep(emptyPauseMs, signal),
+        partsOf: (pages) => partsOf(pages, exchangeNow() - sentAt),
         onPage: (progress) => {
           this.#countPage(progress);
-          const { window, walkedMs } = progress;
-          pages += 1;
-          pagesLeft = pages * (lengthMs([window]) / Math.max(1, walkedMs) - 1);
+          pagesLeft = progress.pagesLeft;
+          for (const part of progress.handedBack) begin(part);
         },
         onDoubt: (what) => onProgress({ ledger, event: "doubted", what }),
         signal,
@@ -203,7 +217,7 @@ export class LedgerRun extends LedgerReader {
       ledger: this.ledger,
       ...this.#counts,
       requests: this.requests,
-      windowsPlanned: this.#plan?.walks.length ?? 0,
+      windowsPlanned: (this.#plan?.walks.length ?? 0) + this.#handedBack,
       windowsRead: this.#walked,
       readThrough: undefined,
       lost: [],
@@ -267,6 +281,7 @@ export class LedgerRun extends LedgerReader {
       this.#counts[name] += progress.counts[name];
     }
     this.#counts.pages += 1;
+    this.#handedBack += progress.handedBack.length;
     this.#deps.onProgress({ ledger: this.ledger, event: "page", ...progress });
   }
 }

@@ -1,4 +1,3 @@
-import PQueue from "p-queue";
 import { ExchangeError } from "../../lib/errors.ts";
 import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
@@ -19,6 +18,7 @@ import { askBalances, recordBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageHabits } from "./walk/answers.ts";
+import { Walks } from "./walks.ts";
 
 /** The account that a run syncs. */
 type SyncAccount = Wanted & {
@@ -132,26 +132,22 @@ export async function readLedgers(
   await walkAll(walks);
 }
 
-// Enough for all windows of an account's first sync: 13 for each of six product types. A walk's length is
-// known only after its first page. With 16 walks at once, the longest could be the last to begin: at 800 ms
-// a request, a backfill then took 82 s instead of 72.
-const walksAtOnce = 128;
-
 async function walkAll(
   walks: readonly { readonly ledger: LedgerRun; readonly walk: Walk }[],
 ): Promise<void> {
   const accountStopped = new AbortController();
-  // Each operation has a rate limit of its own.
-  const queues = new Map(
-    billsOperations.map((one) => [one, new PQueue({ concurrency: walksAtOnce })]),
-  );
-  for (const { ledger, walk } of walks.toSorted(
-    (a, b) => a.walk.window.from - b.walk.window.from,
-  )) {
-    void queues.get(billsApiOf(ledger.ledger.productType).operation)?.add(async () => {
-      const error = await ledger.walk(walk, accountStopped.signal);
+  const walksOf = new Map(billsOperations.map((one) => [one, new Walks(one.limit.requests)]));
+  function begin(ledger: LedgerRun, walk: Walk): void {
+    walksOf.get(billsApiOf(ledger.ledger.productType).operation)?.add(async (partsOf) => {
+      const beside = { partsOf, begin: (part: Walk) => begin(ledger, part) };
+      const error = await ledger.walk(walk, accountStopped.signal, beside);
       if (error !== undefined && failureScope(error) === "account") accountStopped.abort(error);
     });
   }
-  for (const queue of queues.values()) await queue.onIdle();
+  for (const { ledger, walk } of walks.toSorted(
+    (a, b) => a.walk.window.from - b.walk.window.from,
+  )) {
+    begin(ledger, walk);
+  }
+  for (const one of walksOf.values()) await one.ended();
 }

@@ -52,6 +52,10 @@ export function split({ from, to }: Interval, lengthMs: number): readonly Interv
   return pieces;
 }
 
+/** Cuts an interval into so many equal parts, oldest first; fewer if it is too short. */
+export const partsOf = (whole: Interval, parts: number): readonly Interval[] =>
+  split(whole, Math.ceil((whole.to - whole.from) / parts));
+
 /** The total length of the intervals, in ms. They must not overlap. */
 export const lengthMs = (intervals: readonly Interval[]): number =>
   intervals.reduce((sum, { from, to }) => sum + (to - from), 0);

@@ -17,6 +17,11 @@ export type Walk = {
    * oldest part expires, up to `startSlackMs`, the history starts later, and nothing counts as lost.
    */
   readonly isLedgerStart?: boolean;
+  /**
+   * The older time that is asked for, too: bills of it show that the walk has passed its window, which was handed back by
+   * another walk. Default the window's.
+   */
+  readonly askFrom?: EpochMs;
 };
 
 /** What is stored about a ledger's time. */

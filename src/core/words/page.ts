@@ -1,4 +1,4 @@
-import type { EpochMs } from "../../lib/time.ts";
+import { type EpochMs, epochMs } from "../../lib/time.ts";
 import type { Bill } from "../contract/bill.ts";
 import type { RowFault } from "../contract/json.ts";
 import type { Interval } from "./intervals.ts";
@@ -26,6 +26,18 @@ export type WalkEnd = {
   readonly lost: readonly Interval[];
 };
 
+export type NextPlace = {
+  readonly cursor: string | undefined;
+  /** The older parts of the window, which become windows of their own. It keeps the rest. Default none. */
+  readonly handedBack?: readonly Interval[];
+};
+
+/** The part of a window that is left to it. */
+export const keptOf = ({ from, to }: Interval, handedBack: readonly Interval[]): Interval => ({
+  from: epochMs(Math.max(from, ...handedBack.map((part) => part.to))),
+  to,
+});
+
 /** A page and everything that it changes. It is committed as a whole or not at all. */
 export type PageCommit = {
   readonly ledger: Ledger;
@@ -36,7 +48,7 @@ export type PageCommit = {
   readonly bills: readonly Bill[];
   readonly rejected: readonly RejectedRow[];
   /** The window's place after the page (see ResumePlace), or what its finished walk proved. */
-  readonly next: { readonly cursor: string | undefined } | { readonly end: WalkEnd };
+  readonly next: NextPlace | { readonly end: WalkEnd };
 };
 
 export type PageCounts = {

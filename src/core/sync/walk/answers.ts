@@ -1,4 +1,5 @@
 import type { EpochMs } from "../../../lib/time.ts";
+import { pageSizeMax } from "../../contract/account-bills.ts";
 import { compareIds } from "../../contract/compare-ids.ts";
 
 /** A row's id and time. A field that broke the contract is undefined. */
@@ -52,14 +53,22 @@ export type Answer = {
   readonly servedFrom: EpochMs;
 };
 
+/** A page overlaps the one before by no more bills than this where ids follow the times. */
+export const overlapRowsMin = 10;
+
 /** How far a ledger's ids were seen to disagree with its times, and whether its pages go on by id or by time. */
 export class IdOrder {
   #disorderMs: number;
   #isByTime = false;
+  /** The most bills that a page serves again of the page before, and never more than half of them. */
+  readonly overlapRowsMax: number;
 
   /** @param disorderMs the disorder that is known beforehand. */
   constructor(disorderMs = 0) {
     this.#disorderMs = disorderMs;
+    // Where a disorder is known, ids follow the times only if pages overlap by all four seconds. With ten bills at most,
+    // a dense window was read twice: by ids, and by time.
+    this.overlapRowsMax = disorderMs > 0 ? pageSizeMax / 2 : overlapRowsMin;
   }
 
   /** Whether the exchange continues after a cursor by time, so that cursors made from ids lead nowhere. */

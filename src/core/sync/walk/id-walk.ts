@@ -3,9 +3,11 @@ import { compareIds } from "../../contract/compare-ids.ts";
 import {
   type Answer,
   type Doubt,
+  type IdOrder,
   isNumber,
   isPlaced,
   lowestId,
+  overlapRowsMin,
   type PageHabits,
   type PlacedRow,
   pageRowsMin,
@@ -15,8 +17,6 @@ import {
 
 /** How much time each page overlaps the one before it. Bills of that time are served twice. */
 export const overlapMs = 4 * secondMs;
-// An overlap has at least one bill, and at most so many or half a page.
-export const overlapRowsMax = 10;
 // The most witnesses that are remembered. The next answer must serve at least one of them again.
 const witnessesMax = 100;
 // How many answers in a row show that the exchange goes on by time. A single one may answer another question.
@@ -52,6 +52,7 @@ const askedBelow = (below: Place | undefined): IdQuestion => ({
  */
 export class IdWalk {
   readonly #habits: PageHabits;
+  readonly #order: IdOrder;
   #asked: IdQuestion;
   #lowest: Place | undefined;
   #hasEnded = false;
@@ -63,8 +64,9 @@ export class IdWalk {
   #lowestEndId: string | undefined;
 
   /** @param cursor the place at which an earlier run stopped. How its pages overlapped is not known. */
-  constructor(habits: PageHabits, cursor?: string) {
+  constructor(habits: PageHabits, order: IdOrder, cursor?: string) {
     this.#habits = habits;
+    this.#order = order;
     this.#lowest = cursor === undefined ? undefined : { billId: cursor };
     this.#asked = askedBelow(this.#lowest);
     this.#resumeBelow = cursor;
@@ -144,7 +146,9 @@ export class IdWalk {
   }
 
   #goOn(rows: readonly RowPlace[], mayBeCut: boolean): void {
-    const overlap = overlapOf(rows);
+    // Once pages overlapped by less, the window is read by time, too.
+    const isWide = this.#narrowestMs >= overlapMs;
+    const overlap = overlapOf(rows, isWide ? this.#order.overlapRowsMax : overlapRowsMin);
     if (overlap !== undefined) this.#resumeBelow = overlap.below?.billId;
     this.#asked = (mayBeCut ? overlap : undefined) ?? askedBelow(this.#lowest);
   }
@@ -203,14 +207,14 @@ const oldestOf = (rows: readonly RowPlace[], before: number): number =>
   rows.reduce((oldest, { cTime }) => Math.min(oldest, cTime ?? oldest), before);
 
 /** A question whose answer must serve some of the page's oldest bills again. */
-function overlapOf(rows: readonly RowPlace[]): IdQuestion | undefined {
+function overlapOf(rows: readonly RowPlace[], rowsMax: number): IdQuestion | undefined {
   const byId = new Map(rows.filter(hasId).map((row) => [row.billId, row]));
   const sorted = [...byId.values()].sort((a, b) => compareIds(a.billId, b.billId));
   const times = sorted.map(({ cTime }) => cTime ?? Number.POSITIVE_INFINITY);
   const oldest = oldestOf(rows, Number.POSITIVE_INFINITY);
   const isNewer = (cTime: number) => cTime > oldest + overlapMs && Number.isFinite(cTime);
   const newer = times.findIndex(isNewer);
-  const most = Math.min(overlapRowsMax, Math.floor(sorted.length / 2));
+  const most = Math.min(rowsMax, Math.floor(sorted.length / 2));
   const wanted = newer === -1 ? most : Math.min(newer, most);
   const place = overlapPlace(times, Math.max(1, wanted));
   const below = sorted[place];

@@ -44,6 +44,10 @@ export class NewestCheck {
     this.#isPassed = true;
   }
 
+  get isPassed(): boolean {
+    return this.#isPassed;
+  }
+
   /** Learns from a page. The first one with rows began without a cursor. */
   learnFrom({ rows, limit }: Answer): void {
     const placed = rows.filter(isPlaced);

@@ -38,17 +38,21 @@ export type EdgePage = FetchedPage & {
   readonly request: PageRequest | undefined;
 };
 
-/** Fetches a window's pages. It never asks for time older than the horizon, which moves with every page. */
+/**
+ * Fetches a window's pages. It never asks for time older than the horizon, which moves with every page.
+ * @param windowNow the window that is asked for; its start may become later.
+ */
 export function edgeAwareFetch(
   {
     fetchPage,
     exchangeNow,
   }: { readonly fetchPage: FetchPage; readonly exchangeNow: () => EpochMs },
-  window: Interval,
+  windowNow: () => Interval,
 ) {
   let margin = 0;
-  let readFrom = window.from;
+  let readFrom = windowNow().from;
   return async (question: Question): Promise<EdgePage> => {
+    const window = windowNow();
     const { startTime: from = 0, endTime, idLessThan, limit } = question;
     for (; margin < edgeMarginsMs.length; margin++) {
       // Without the question's own start: a later start says nothing about what the exchange still serves.

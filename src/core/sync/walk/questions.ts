@@ -6,11 +6,12 @@ import {
   type IdOrder,
   isPlaced,
   oldestRow,
+  overlapRowsMin,
   type PageHabits,
   type PlacedRow,
   type Question,
 } from "./answers.ts";
-import { IdWalk, overlapMs, overlapRowsMax } from "./id-walk.ts";
+import { IdWalk, overlapMs } from "./id-walk.ts";
 import { NewestCheck } from "./newest-check.ts";
 import { TimeWalk } from "./time-walk.ts";
 
@@ -57,7 +58,7 @@ export class WindowQuestions {
   constructor(options: WindowOptions) {
     const { to, settledTo = to, cursor, order, habits } = options;
     this.#options = options;
-    this.#byId = new IdWalk(habits, cursor);
+    this.#byId = new IdWalk(habits, order, cursor);
     this.#isResumed = cursor !== undefined;
     this.#isByTime = order.isByTime;
     this.#newestCheck = new NewestCheck(epochMs(Math.min(to, settledTo)), habits);
@@ -80,9 +81,24 @@ export class WindowQuestions {
     return this.#byId.hasEnded || this.#isByTime;
   }
 
+  /** Whether the walk descends through the window for the first time. */
+  get isDescending(): boolean {
+    return this.#isByTime ? this.#byTime?.hasEnded === false : !this.#byId.hasEnded;
+  }
+
+  /**
+   * Whether all time from this one on was read: the walk by ids has missed nothing, and its last page has more older bills
+   * than pages overlap by. A page that its witnesses connect to the one before is as good here as anywhere in a window.
+   */
+  hasPassed(time: EpochMs): boolean {
+    if (this.#hasEndedById || !this.doIdsFollow || !this.#newestCheck.isPassed) return false;
+    const older = this.#lastPage.filter(({ cTime }) => cTime < time - overlapMs);
+    return older.length > overlapRowsMin;
+  }
+
   /** The id below which a later run may resume; undefined if it must begin with the newest page. */
   get resumeBelow(): string | undefined {
-    return this.#doIdsFollow ? this.#byId.resumeBelow : undefined;
+    return this.doIdsFollow ? this.#byId.resumeBelow : undefined;
   }
 
   /**
@@ -126,9 +142,10 @@ export class WindowQuestions {
     // There is a bill below a stored cursor. The walk begins again if none is served, or if the answer
     // cannot be judged because the cursor's time is not known, or if the answer may have nothing but what the
     // earlier run was served.
-    const hasOnlyOverlap = answer.rows.length <= overlapRowsMax;
+    const { habits, order } = this.#options;
+    const hasOnlyOverlap = answer.rows.length <= order.overlapRowsMax;
     const isAnew = doubt !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
-    if (this.#isResumed && isAnew) this.#byId = new IdWalk(this.#options.habits);
+    if (this.#isResumed && isAnew) this.#byId = new IdWalk(habits, order);
     else if (this.#isResumed) this.#newestCheck.end();
     this.#isResumed = false;
     return undefined;
@@ -137,7 +154,7 @@ export class WindowQuestions {
   /** Begins the walk by times where that by ids has ended, and anew where ids turn out not to follow the times. */
   #turnToTimes(): void {
     if (!this.#hasEndedById) return;
-    const isOrdered = this.#doIdsFollow;
+    const isOrdered = this.doIdsFollow;
     if (this.#byTime?.isOrdered && !isOrdered) this.#byTime = undefined;
     const { to, habits } = this.#options;
     const [known, newestPage] = [this.#known, this.#newestPage];
@@ -145,7 +162,7 @@ export class WindowQuestions {
   }
 
   /** Whether ids follow the times: any two pages overlapped by at least twice the disorder that was seen. */
-  get #doIdsFollow(): boolean {
+  get doIdsFollow(): boolean {
     const { order } = this.#options;
     if (this.#isByTime) return false;
     return 2 * order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);

@@ -1,7 +1,7 @@
 import { ContradictionError, CursorError } from "../../../lib/errors.ts";
 import { printableLine } from "../../../lib/printable.ts";
 import { type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
-import { type Bill, contradictoryIds } from "../../contract/bill.ts";
+import { contradictoryIds } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { type Interval, interval, lengthMs } from "../../words/intervals.ts";
 import type { Ledger, Walk } from "../../words/ledger.ts";
@@ -26,6 +26,7 @@ import {
 } from "./pages.ts";
 import { WindowQuestions } from "./questions.ts";
 import { Strays } from "./strays.ts";
+import { WindowPart } from "./window-part.ts";
 
 type WalkDeps = {
   readonly fetchPage: FetchPage;
@@ -41,6 +42,8 @@ type WalkDeps = {
   readonly pageHabits?: PageHabits;
   /** Waits before another question about a window of which nothing was served yet. Default no wait. */
   readonly pause?: () => Promise<void>;
+  /** Into how many windows to divide the rest of the window: it keeps the newest. Default none is handed back. */
+  readonly partsOf?: (pagesLeft: number) => number;
   readonly onPage: (progress: PageProgress) => void;
   /** Called with what is contradictory about an answer. The question is then asked again. */
   readonly onDoubt?: (what: string) => void;
@@ -54,6 +57,10 @@ export type PageProgress = {
   /** How much of the window's time was walked, in ms. */
   readonly walkedMs: number;
   readonly finished: boolean;
+  /** How many pages the window seems to have left. */
+  readonly pagesLeft: number;
+  /** The older parts of the window, which this walk no longer reads. */
+  readonly handedBack: readonly Walk[];
 };
 
 // 10 million bills. The bound ends the walk if the exchange never ends the window.
@@ -93,6 +100,8 @@ type Answered = ReadRows & {
   /** How many pages the walk has read before this one. */
   readonly number: number;
   readonly end: WalkEnd | undefined;
+  /** Whether the walk goes on to what is older. */
+  readonly isDescending: boolean;
 };
 
 /** The walk through one window. */
@@ -105,17 +114,15 @@ class WindowWalk {
   readonly #served: ServedRows;
   readonly #hasBegunBefore: boolean;
   #startedAt: EpochMs;
-  readonly #window: Interval;
-  readonly #isLedgerStart: boolean;
+  readonly #part: WindowPart;
   readonly #fetchPage: ReturnType<typeof edgeAwareFetch>;
-  #oldest: EpochMs;
   #hasRows = false;
   /** How many answers in a row could not be true. */
   #doubts = 0;
   readonly #strays = new Strays();
 
   constructor(deps: WalkDeps, ledger: Ledger, walk: Walk) {
-    const { window, cursor, startedAt, isLedgerStart = false } = walk;
+    const { window, cursor, startedAt } = walk;
     this.#deps = deps;
     this.#ledger = ledger;
     this.#api = billsApiOf(ledger.productType);
@@ -130,21 +137,22 @@ class WindowWalk {
       order: deps.idOrder,
       habits: deps.pageHabits ?? new PageHabits(),
     });
-    this.#window = window;
-    this.#isLedgerStart = isLedgerStart;
-    this.#fetchPage = edgeAwareFetch(deps, window);
-    this.#oldest = window.to;
+    this.#part = new WindowPart(walk);
+    this.#fetchPage = edgeAwareFetch(deps, () => this.#part.asked);
   }
 
   get name(): string {
     const { account, productType } = this.#ledger;
-    return `${account}/${productType} ${isoTime(this.#window.from)} to ${isoTime(this.#window.to)}`;
+    const { from, to } = this.#part.window;
+    return `${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`;
   }
 
   /** Asks the next question and commits its page. @returns whether the window is read to its end. */
   async readPage(number: number): Promise<boolean> {
     const question = this.#questions.next;
     if (question === undefined) return true;
+    // Bills that are older than the part then do not show that it was passed.
+    if (!this.#questions.doIdsFollow) this.#part.askNoOlder();
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (number > 0 && !this.#hasRows) await this.#deps.pause?.();
     const asked = await this.#ask(question);
@@ -159,11 +167,13 @@ class WindowWalk {
     const contradictory = contradictoryIds(read.bills);
     const doubt = twiceIn(contradictory) ?? (request && this.#takeAnswer(answer));
     this.#doubts = doubt === undefined ? 0 : this.#doubts + 1;
-    const isOver = request === undefined || this.#questions.next === undefined;
+    const hasPassed = doubt === undefined && this.#hasPassedItsPart;
+    const isOver = hasPassed || request === undefined || this.#questions.next === undefined;
     const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
     const rows = this.#served.unknown({ ...read, bills });
     const end = isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
-    await this.#commit({ ...rows, number, end });
+    const isDescending = doubt === undefined && !isOver && this.#questions.isDescending;
+    await this.#commit({ ...rows, number, end, isDescending });
     if (isOver) this.#strays.refuseDoubtful(this.name);
     if (isOver) return true;
     if (doubt !== undefined) this.#reportDoubt(doubt);
@@ -186,34 +196,46 @@ class WindowWalk {
     return { ...page, read, inside };
   }
 
-  async #commit({ bills, rejected, number, end }: Answered) {
-    const window = this.#window;
+  /** Whether all of its part was read, as a page shows that is older. */
+  get #hasPassedItsPart(): boolean {
+    const { window, asked } = this.#part;
+    if (window.from === asked.from || this.#strays.areDoubtful) return false;
+    return this.#questions.hasPassed(window.from);
+  }
+
+  async #commit({ bills, rejected, number, end, isDescending }: Answered) {
+    const part = this.#part;
+    const { window } = part;
     const after = this.#place.text;
     const isStoring = bills.length + rejected.length > 0;
     const isAnew = this.#hasFailed || this.#strays.areDoubtful;
     const resumeBelow = isAnew ? undefined : this.#questions.resumeBelow;
     this.#place.moveTo({ resumeBelow, number, isStoring });
-    const changesNothing = !isStoring && end === undefined && this.#place.text === after;
-    if (changesNothing) return;
-    const next = end === undefined ? { cursor: this.#place.text } : { end };
+    part.descend(bills.filter(({ billId }) => !this.#strays.has(billId)));
+    const pagesLeft = isDescending && !isAnew ? part.pagesLeft : 0;
+    const handedBack = part.divide(this.#deps.partsOf?.(pagesLeft) ?? 1);
+    const place = { cursor: this.#place.text, handedBack: handedBack.map((walk) => walk.window) };
+    const changesNothing = !isStoring && handedBack.length === 0 && place.cursor === after;
+    if (changesNothing && end === undefined) return;
+    const next = end === undefined ? place : { end };
     const [ledger, startedAt] = [this.#ledger, this.#startedAt];
     const page = { ledger, window, startedAt, after, bills, rejected, next };
     const counts = await this.#deps.commitPage(page);
-    const timely = bills.filter(({ billId }) => !this.#strays.has(billId));
-    this.#oldest = oldestOf(timely, this.#oldest);
+    part.handBack(handedBack);
     const finished = end !== undefined;
-    const walkedMs = finished ? lengthMs([window]) : walkedTo(window, this.#oldest);
-    this.#deps.onPage({ window, counts, finished, walkedMs });
+    const walkedMs = finished ? lengthMs([window]) : part.walkedMs;
+    this.#deps.onPage({ window, counts, finished, walkedMs, pagesLeft, handedBack });
   }
 
   /** The time that a finished walk proves: what it read, without the newest part that is still settling. */
   #endAt(readFrom: EpochMs): WalkEnd {
     const { plannedAt, exchangeNow, settleLagMs } = this.#deps;
-    const { from, to } = this.#window;
+    const { window, isLedgerStart } = this.#part;
+    const { from, to } = window;
     const provenTo = settledTo(settleLagMs, plannedAt, this.#startedAt, exchangeNow());
-    const isStart = this.#isLedgerStart && readFrom - from <= startSlackMs;
+    const isStart = isLedgerStart && readFrom - from <= startSlackMs;
     return {
-      proven: interval(readFrom, Math.min(to, provenTo)),
+      proven: interval(Math.max(from, readFrom), Math.min(to, provenTo)),
       lost: isStart ? [] : interval(from, Math.min(readFrom, to)),
     };
   }
@@ -242,10 +264,3 @@ function twiceIn(ids: ReadonlySet<string>): Doubt | undefined {
     `an answer of the exchange contradicts itself: bill ${id} is in it twice, with other content`
   );
 }
-
-/** Not `Math.min(...times)`: an exchange may send more rows than a call can take arguments. */
-const oldestOf = (bills: readonly Bill[], least: EpochMs): EpochMs =>
-  bills.reduce((oldest, { cTime }) => epochMs(Math.min(oldest, cTime)), least);
-
-/** How much of the window is newer than the oldest bill so far, in ms. */
-const walkedTo = ({ from, to }: Interval, oldest: EpochMs): number => to - Math.max(from, oldest);

@@ -1,0 +1,87 @@
+import { type EpochMs, epochMs } from "../../../lib/time.ts";
+import type { Bill } from "../../contract/bill.ts";
+import { type Interval, interval, partsOf } from "../../words/intervals.ts";
+import type { Walk } from "../../words/ledger.ts";
+import { keptOf } from "../../words/page.ts";
+
+// How many pages are left is estimated by the time that so many pages covered.
+const pagesAveraged = 4;
+
+/** The window of a walk, of which it may hand back the older part, and how far it was walked. */
+export class WindowPart {
+  #window: Interval;
+  #asked: Interval;
+  #isLedgerStart: boolean;
+  /** The oldest time after each of the last pages. */
+  #depths: readonly EpochMs[];
+
+  constructor({ window, isLedgerStart = false, askFrom = window.from }: Walk) {
+    this.#window = window;
+    this.#asked = { from: askFrom, to: window.to };
+    this.#isLedgerStart = isLedgerStart;
+    this.#depths = [window.to];
+  }
+
+  get window(): Interval {
+    return this.#window;
+  }
+
+  /** What is asked for: the window, and older time that was handed back. */
+  get asked(): Interval {
+    return this.#asked;
+  }
+
+  /** Asks for the window alone from now on. */
+  askNoOlder(): void {
+    this.#asked = this.#window;
+  }
+
+  get isLedgerStart(): boolean {
+    return this.#isLedgerStart;
+  }
+
+  get #oldest(): EpochMs {
+    return this.#depths.at(-1) ?? this.#window.to;
+  }
+
+  /** How much of the window is newer than the oldest bill so far, in ms. */
+  get walkedMs(): number {
+    return this.#window.to - Math.max(this.#window.from, this.#oldest);
+  }
+
+  /** Notes a page. Not `Math.min(...times)`: an exchange may send more rows than a call can take arguments. */
+  descend(bills: readonly Bill[]): void {
+    let depth: number = this.#oldest;
+    for (const { cTime } of bills) depth = Math.min(depth, cTime);
+    this.#depths = [...this.#depths, epochMs(depth)].slice(-1 - pagesAveraged);
+  }
+
+  /** How many pages seem to be left: none if no bill was served yet. */
+  get pagesLeft(): number {
+    const [first = 0, ...others] = this.#depths;
+    const leftMs = this.#oldest - this.#window.from;
+    if (this.#oldest === this.#window.to || leftMs <= 0) return 0;
+    return leftMs / ((first - this.#oldest) / others.length);
+  }
+
+  /** Divides what is left into so many parts. @returns all but the newest, which stays with this walk. */
+  divide(parts: number): readonly Walk[] {
+    const [left] = interval(this.#window.from, this.#oldest);
+    if (left === undefined || parts === 1) return [];
+    return partsOf(left, parts)
+      .slice(0, -1)
+      .map((window, place) => ({
+        window,
+        isLedgerStart: this.#isLedgerStart && place === 0,
+        askFrom: this.#asked.from,
+      }));
+  }
+
+  /** Leaves these to other walks. */
+  handBack(walks: readonly Walk[]): void {
+    if (walks.length === 0) return;
+    const handedBack = walks.map(({ window }) => window);
+    this.#window = keptOf(this.#window, handedBack);
+    this.#isLedgerStart = false;
+  }
+}

@@ -1,0 +1,67 @@
+// Holds: Bounded
+
+import { expect, test } from "vitest";
+import { type PartsOf, Walks } from "../src/core/sync/walks.ts";
+
+/** So many walks that run until they are told to end, under a limit of ten requests a second. */
+function running(count: number, answerMs = 300) {
+  const walks = new Walks(10);
+  const partsOf: PartsOf[] = [];
+  const ended = Promise.withResolvers<void>();
+  for (let walk = 0; walk < count; walk++) {
+    walks.add((one) => {
+      partsOf.push(one);
+      return ended.promise;
+    });
+  }
+  return {
+    after: (walk: number, pagesLeft: number) => partsOf[walk]?.(pagesLeft, answerMs),
+    async [Symbol.asyncDispose]() {
+      ended.resolve();
+      await walks.ended();
+    },
+  };
+}
+
+test.each([
+  ["50 ms: one walk uses the limit", 50, 300, 1],
+  ["300 ms", 300, 300, 5],
+  ["800 ms: no more than the limit has requests", 800, 300, 10],
+  ["300 ms, and few pages are left", 300, 36, 3],
+  ["300 ms, and fewer", 300, 23, 1],
+])("a walk alone is divided by what an answer takes: %s", async (_, answerMs, pagesLeft, parts) => {
+  await using alone = running(1, answerMs);
+  expect(alone.after(0, pagesLeft)).toBe(parts);
+});
+
+test("only the longest walk is divided, once all have read a page, and one that is about to end counts as ended", async () => {
+  await using three = running(3);
+  expect([three.after(0, 100), three.after(1, 90)]).toEqual([1, 1]);
+  expect(three.after(2, 1)).toBe(1);
+  expect(three.after(1, 90)).toBe(1);
+  expect(three.after(0, 100)).toBe(4);
+  await using waiting = running(129);
+  expect(waiting.after(0, 10_000)).toBe(1);
+});
+
+test("walks are divided no more often than their pages allow, however much seems to be left", async () => {
+  await using alone = running(1);
+  const added = Array.from({ length: 400 }, () => (alone.after(0, 1e9) ?? 0) - 1);
+  const soFar = added.map((_, page) => added.slice(0, page + 1).reduce((a, b) => a + b, 0));
+  expect(soFar.every((parts, page) => parts <= 10 + (page + 1) / 10)).toBe(true);
+  expect(soFar.at(-1)).toBe(50);
+});
+
+test("parts that are begun while a walk ends are waited for", async () => {
+  const walks = new Walks(10);
+  const ended: string[] = [];
+  const walkOf = (name: string, parts: readonly string[]) =>
+    walks.add(async () => {
+      await Promise.resolve();
+      for (const part of parts) walkOf(part, []);
+      ended.push(name);
+    });
+  walkOf("whole", ["newer", "older"]);
+  await walks.ended();
+  expect(ended.toSorted()).toEqual(["newer", "older", "whole"]);
+});
