@@ -338,6 +338,50 @@ test("the exchange's own balances stand beside closings", async () => {
   await db.execute(add(-1));
 });
 
+test("beside a bill that was deleted by SQL the closing stays what the exchange served, and the first bill that does not follow is named", async () => {
+  const [account, productType, own] = ledgers[0];
+  const february = own.filter(({ cTime }) => cTime >= Date.UTC(2026, 1, 1) && cTime < march(1));
+  const at = february.findIndex(({ amount, balance }, place) => {
+    const beside = [february[place - 1], february[place + 1]];
+    return (
+      exactUnits(amount) > 0n && [balance, ...beside.map((one) => one?.balance)].every(Boolean)
+    );
+  });
+  const [before, gone, after] = february.slice(at - 1);
+  const last = february.findLastIndex(({ balance }) => balance !== null);
+  const moved = (some: readonly Bill[]) =>
+    sumOf(some, ({ amount, fee }) => exactUnits(amount) + exactUnits(fee));
+  const served = exactUnits(february[last]?.balance ?? "") + moved(february.slice(last + 1));
+  const isGone = sql`account = ${account} and product_type = ${productType} and bill_id = ${gone?.billId ?? ""}`;
+  const closing = async () =>
+    usdtFuturesOf(await reportOf("--month", "2026-02")).rollforward.find(
+      ({ coin, line }) => coin === "USDT" && line === "closing",
+    )?.amount;
+  expect(exactUnits((await closing()) ?? "")).toBe(served);
+  await db.execute(sql`create table gone as select * from bills where ${isGone}`);
+  await db.execute(sql`delete from bills where ${isGone}`);
+  const size = textOf(moved(gone === undefined ? [] : [gone]));
+  const said =
+    `${account}/${productType}/USDT does not add up: 1 break (bill ${after?.billId} does not follow from bill ` +
+    `${before?.billId}, and rows were changed or deleted by hand, the balance is ${size} USDT higher than the bills explain) ` +
+    `since ${isoTime(before?.cTime ?? epochMs(0))
+      .slice(0, 16)
+      .replace("T", " ")}Z; bill-sync reconcile --full --repair`;
+  try {
+    expect((await reportOf("--month", "2026-02")).problems).toContainEqual(said);
+    expect(exactUnits((await closing()) ?? "")).toBe(served);
+    const words = ["export", "--format", "hledger", "--month", "2026-02"];
+    const journal = await runCli(words, { env });
+    expect(journal.stderr).toContain(`warning: ${said}`);
+    expect(journal.stdout).toContain(`as the balance of bill ${after?.billId} shows`);
+    expect((await reportOf("--month", "2026-01")).problems.join()).not.toContain("by hand");
+  } finally {
+    await db.execute(sql`insert into bills select * from gone`);
+    await db.execute(sql`drop table gone`);
+  }
+  expect((await reportOf("--month", "2026-02")).problems.join()).not.toContain("by hand");
+});
+
 test("what changed after the signature is named by kind, amount and time, and the digest of then is kept", async () => {
   const signed = await reportOf("--month", "2026-02");
   const [account, productType, own] = ledgers[0];

@@ -17,7 +17,7 @@ import { dayIn } from "../books/export/time-zone.ts";
 import { readFindings, usualLimits } from "../check/health/findings.ts";
 import { isOfBills } from "../check/health/kinds.ts";
 import { readLedgerTimes } from "../check/health/ledger-status.ts";
-import { headLines } from "../check/health/verdict.ts";
+import { headLines, lineOf } from "../check/health/verdict.ts";
 import { isUnified, walletOf } from "../core/contract/product-types.ts";
 import { inSnapshot, type Transaction } from "../core/postgres/connect.ts";
 import { msOf } from "../core/postgres/values.ts";
@@ -187,7 +187,7 @@ async function readWarnings(
       // Without an end, it ends where it was read.
       (finding.kind !== "behind" || to !== undefined),
   );
-  return headLines(findings, now).map(({ text }) => `warning: ${text}`);
+  return headLines(findings, now).map((line) => `warning: ${lineOf(line)}`);
 }
 
 /**

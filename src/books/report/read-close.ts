@@ -4,7 +4,7 @@ import { readComparedBalances } from "../../check/health/balances.ts";
 import type { Limits } from "../../check/health/findings.ts";
 import { readAccepted, readFindings } from "../../check/health/findings.ts";
 import { type Finding, isOfBills } from "../../check/health/kinds.ts";
-import { acceptedParts, headLines } from "../../check/health/verdict.ts";
+import { acceptedParts, headLines, lineOf } from "../../check/health/verdict.ts";
 import { type Break, readBreaks } from "../../check/reconcile/breaks.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
 import { onlyRow, timeText } from "../../core/postgres/values.ts";
@@ -133,7 +133,7 @@ function problemsOf(
           `${ledgerName(wallet)} was not read from ${formatInterval(span)}, before its history begins`,
       ),
     ),
-    ...headLines(findings.filter(isOfPeriod), now).map(({ text }) => text),
+    ...headLines(findings.filter(isOfPeriod), now).map(lineOf),
     ...ledgers.flatMap(({ wallet, figures }) =>
       figures
         .filter(({ opening }) => opening === null)

@@ -41,6 +41,10 @@ export type HeadLine = {
   readonly count: number;
 };
 
+/** The line, and of what does not add up the command that helps. */
+export const lineOf = ({ severity, text, remedy }: HeadLine): string =>
+  severity === "critical" && remedy !== "" ? `${text}; ${remedy}` : text;
+
 /** More accounts than this share one line. */
 const accountsNamedMax = 4;
 
