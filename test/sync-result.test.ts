@@ -276,9 +276,6 @@ describe("while it runs", () => {
     window: { from: epochMs(week * weekMs), to: epochMs((week + 1) * weekMs) },
     counts: { new: bills - 3, unchanged: 2, restated: 1, rejected: 4 },
     walkedMs,
-    finished: walkedMs === weekMs,
-    pagesLeft: 0,
-    handedBack: [],
   });
 
   /** A function that gives events of product types to a reporter. */

@@ -7,7 +7,6 @@ import { Refusal } from "../src/core/server/answer.ts";
 import { IdOrder, PageHabits, type Question } from "../src/core/sync/walk/answers.ts";
 import type { FetchedPage, PageRequest } from "../src/core/sync/walk/pages.ts";
 import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
-import { walkWindow } from "../src/core/sync/walk/walk.ts";
 import { type Interval, lengthMs, subtract } from "../src/core/words/intervals.ts";
 import type { Walk } from "../src/core/words/ledger.ts";
 import type { PageCommit } from "../src/core/words/page.ts";
@@ -20,6 +19,7 @@ import type { AccountBills } from "../src/wings/sandbox/ledger.ts";
 import { integer, pick, type Random, seededRandom } from "../src/wings/sandbox/random.ts";
 import { sandboxSource } from "../src/wings/sandbox/source.ts";
 import { type Quirks, quirky } from "./exchange/quirks.ts";
+import { type WalkDeps, walkWindow } from "./support/walk-window.ts";
 
 const ledger = { account: "main", productType: "USDT-FUTURES" } as const;
 const noon = Date.UTC(2026, 5, 1, 12);
@@ -27,33 +27,28 @@ const noon = Date.UTC(2026, 5, 1, 12);
 const nothing = { rows: [], rowTexts: () => [], endId: undefined };
 const day = { from: epochMs(noon - dayMs), to: epochMs(noon) };
 
-type Deps = Parameters<typeof walkWindow>[0];
-
 /** Walks a window of such answers, at noon by the exchange's clock. */
 function walkOf(
   answer: (request: PageRequest) => Partial<FetchedPage>,
   walk: Walk,
-  but: Partial<Deps> = {},
+  but: Partial<WalkDeps> = {},
 ) {
   const commits: PageCommit[] = [];
   const asked: PageRequest[] = [];
   const walking = walkWindow(
     {
-      async fetchPage(request) {
+      async ask(request) {
         const sent = request();
         asked.push(sent);
         return { ...nothing, requestTime: day.to, ...answer(sent) };
       },
       async commitPage(page) {
         commits.push(page);
-        return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
       },
       exchangeNow: () => day.to,
       plannedAt: day.to,
       settleLagMs: 0,
       idOrder: new IdOrder(),
-      onPage: () => undefined,
-      signal: new AbortController().signal,
       ...but,
     },
     ledger,
@@ -167,7 +162,7 @@ function walkPages(pages: Pages) {
       async pause() {
         pauses.push(walked.asked.length);
       },
-      onDoubt: (what) => doubts.push(what),
+      doubt: (what) => void doubts.push(what),
     },
   );
   const stored = () => walked.commits.flatMap(({ bills }) => bills.map(({ billId }) => billId));
@@ -582,7 +577,7 @@ describe("the questions of a window", () => {
     for (const walk of walks) {
       const walked = walkOf(() => ({}), walk, {
         ...deps,
-        async fetchPage(request) {
+        async ask(request) {
           asked += 1;
           const page = await source.bills(requestOf(request()));
           if (page instanceof Refusal) throw new Error(page.msg);
@@ -598,12 +593,11 @@ describe("the questions of a window", () => {
           missing.push(
             ...unstored.filter(({ cTime }) => isProven(cTime)).map(({ billId }) => billId),
           );
-          return { new: 0, unchanged: 0, restated: 0, rejected: 0 };
         },
         exchangeNow: () => later,
         plannedAt: later,
         partsOf,
-        onPage: ({ handedBack }) => void walks.push(...handedBack),
+        begin: (part) => void walks.push(part),
       });
       await walked.walking;
     }

@@ -19,22 +19,16 @@ export function mutated(source: string, { name, file, changes }: Mutant): string
 /** The changes of each broken program that the simulation must notice, by file and name. */
 const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["changes"]>>>> = {
   "src/core/sync/walk/walk.ts": {
-    "the cursor before the rows, in a transaction of its own": {
-      "const counts = await this.#deps.commitPage(page);": `if ("cursor" in next) await this.#deps.commitPage({ ...page, bills: [], rejected: [] });
-    const counts = await this.#deps.commitPage("cursor" in next ? { ...page, after: next.cursor } : page);`,
-    },
     "coverage to the window's end after an early stop": {
-      "    deps.signal.throwIfAborted();\n":
-        "    if (deps.signal.aborted) return windowWalk.stop();\n",
-      "  get name(): string {": `  async stop() {
-    const end = this.#endAt(this.#window.from);
-    await this.#commit({ bills: [], rejected: [], number: 0, end });
-  }
-
-  get name(): string {`,
+      "    signal.throwIfAborted();\n": `    if (signal.aborted) {
+      const requestTime = this.#run.exchangeNow();
+      const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime };
+      return { ...nothing, readFrom: this.#part.window.from, request: undefined };
+    }
+`,
     },
     "a part called read by the first page": {
-      "const hasPassed = doubt === undefined && this.#hasPassedItsPart;":
+      "const hasPassed = this.#doubt === undefined && this.#hasPassedItsPart;":
         "const hasPassed = this.#part.window.from > this.#part.asked.from;",
     },
     "late bills ignored: coverage without the settle lag": {
@@ -56,6 +50,12 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   "src/core/sync/walk/window-part.ts": {
     "a part of a window that is handed back, and forgotten": {
       ".map((window, place) => ({": ".slice(1)\n      .map((window, place) => ({",
+    },
+  },
+  "src/core/sync/ledger-run.ts": {
+    "the cursor before the rows, in a transaction of its own": {
+      "const counts = await store.commitPage(page);": `if ("cursor" in page.next) await store.commitPage({ ...page, bills: [], rejected: [] });
+    const counts = await store.commitPage("cursor" in page.next ? { ...page, after: page.next.cursor } : page);`,
     },
   },
   "src/core/postgres/connect.ts": {

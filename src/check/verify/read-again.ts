@@ -1,8 +1,8 @@
 import { pageSizeMax } from "../../core/contract/account-bills.ts";
-import { type BillsApi, type BillsQuestion, billsApiOf } from "../../core/contract/bills-api.ts";
+import { type BillsApi, billsApiOf } from "../../core/contract/bills-api.ts";
 import type { LedgerReader } from "../../core/sync/ledger-reader.ts";
 import { lowestId, type RowPlace } from "../../core/sync/walk/answers.ts";
-import { edgeAwareFetch, placesOf, readRows } from "../../core/sync/walk/pages.ts";
+import { PagesWithinHorizon, placesOf, readRows } from "../../core/sync/walk/pages.ts";
 import { Strays } from "../../core/sync/walk/strays.ts";
 import {
   type Interval,
@@ -104,8 +104,7 @@ async function readPiece(
   const { ledger, pageHabits } = reader;
   const api = billsApiOf(ledger.productType);
   const startedAt = exchangeNow();
-  const fetchPage = (question: () => BillsQuestion) => reader.ask(question, signal);
-  const fetched = edgeAwareFetch({ fetchPage, exchangeNow }, () => piece);
+  const pages = new PagesWithinHorizon((request) => reader.ask(request, signal), exchangeNow);
   const commit = (rows: ReadRows, proven: readonly Interval[]) => {
     const next = { end: { proven, lost: subtract([piece], proven) } };
     return compared.commitPage({
@@ -114,7 +113,7 @@ async function readPiece(
   };
   let idLessThan: string | undefined;
   do {
-    const page = await fetched({ endTime: piece.to, idLessThan, limit: pageSizeMax });
+    const page = await pages.ask({ endTime: piece.to, idLessThan, limit: pageSizeMax }, piece);
     if (page.request === undefined) return [];
     const rows = readRows(api, page);
     const places = placesOf(api, rows);
@@ -124,7 +123,7 @@ async function readPiece(
     pageHabits.learnFrom(page.rows.length);
     const isCut =
       pageHabits.mayBeCut(page.rows.length, pageSizeMax) ||
-      (intersect([piece], spans).length > 0 && (await showsOlder(api, fetched, places)));
+      (intersect([piece], spans).length > 0 && (await showsOlder(api, pages, piece, places)));
     if (isCut && lengthMs([piece]) > crowdMs) return partsOf(piece, places);
     // Few milliseconds may fill several pages, which follow by falling ids.
     await commit(rows, isCut || idLessThan !== undefined ? [] : interval(page.readFrom, piece.to));
@@ -141,14 +140,15 @@ async function readPiece(
  */
 async function showsOlder(
   api: BillsApi,
-  fetched: ReturnType<typeof edgeAwareFetch>,
+  pages: PagesWithinHorizon,
+  piece: Interval,
   places: readonly RowPlace[],
 ): Promise<boolean> {
   const oldest = Math.min(...places.flatMap(({ cTime }) => cTime ?? []));
   if (!Number.isFinite(oldest)) return false;
   const known = new Set(places.map(({ billId }) => billId));
   const endTime = epochMs(oldest + 1);
-  const page = await fetched({ endTime, idLessThan: undefined, limit: pageSizeMax });
+  const page = await pages.ask({ endTime, idLessThan: undefined, limit: pageSizeMax }, piece);
   return placesOf(api, readRows(api, page)).some(({ billId }) => !known.has(billId));
 }
 

@@ -99,7 +99,7 @@ class LedgerVerify extends LedgerRun {
     this.#compared.findUnproven();
     const { differences, compared } = this.#compared;
     const read = intersect([span], interval(horizonAt(now), now));
-    const error = this.error ?? unreadPartError(span, read, now);
+    const error = this.done.error ?? unreadPartError(span, read, now);
     return { ledger, span: read, compared, differences, requests: this.requests, error };
   }
 }

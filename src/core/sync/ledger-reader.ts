@@ -4,7 +4,7 @@ import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import type { Client } from "../exchange/client.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { RejectedRow } from "../words/page.ts";
-import { failureScope, isOfProductType } from "./failure-scope.ts";
+import { isOfProductType } from "./failure-scope.ts";
 import { IdOrder, PageHabits } from "./walk/answers.ts";
 import { type FetchedPage, readRows } from "./walk/pages.ts";
 
@@ -19,8 +19,6 @@ type LedgerReaderDeps = {
   readonly signal: AbortSignal;
   /** Called after every request, with its failure if it failed. */
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
-  /** Called with the ledger's first failure. */
-  readonly onFirstFailure?: (error: unknown) => void;
   /** What is known about the exchange's pages. The ledgers of an account's run share it. Default nothing. */
   readonly pageHabits?: PageHabits | undefined;
 };
@@ -44,11 +42,9 @@ export class LedgerReader {
     rejected: [],
   };
   readonly #deps: LedgerReaderDeps;
-  readonly #stopped = new AbortController();
   #requests = 0;
   #hasAnswered = false;
   #refusal: ExchangeError | undefined;
-  #error: unknown;
 
   constructor(deps: LedgerReaderDeps, ledger: Ledger) {
     this.#deps = deps;
@@ -65,29 +61,6 @@ export class LedgerReader {
   /** Whether the exchange has answered any request without a failure. */
   get hasAnswered(): boolean {
     return this.#hasAnswered;
-  }
-
-  /** The ledger's first failure; undefined where there was none. */
-  get error(): unknown {
-    return this.#error;
-  }
-
-  get hasFailed(): boolean {
-    return this.#error !== undefined;
-  }
-
-  /** Records a failure, and ends the ledger's other walks if it concerns them, too. */
-  fail(error: unknown): void {
-    if (!this.hasFailed) {
-      this.#error = error;
-      this.#deps.onFirstFailure?.(error);
-    }
-    if (failureScope(error) !== "window") this.#stopped.abort(error);
-  }
-
-  /** Records the probe's refusal, if any, as the ledger's failure. The caller reports it, not `onFirstFailure`. */
-  failAsRefused(): void {
-    this.#error ??= this.#refusal;
   }
 
   /**
@@ -145,25 +118,6 @@ export class LedgerReader {
     } catch (error) {
       if (!(error instanceof ExchangeError) || !isOfProductType(error.kind)) throw error;
       this.#refusal = error;
-    }
-  }
-
-  /**
-   * Walks one window. Never throws.
-   * @param accountStopped aborts when the whole account has failed.
-   * @param walk is called with the signal that ends it.
-   * @returns what stopped the walk; undefined where nothing did.
-   */
-  async read(
-    accountStopped: AbortSignal,
-    walk: (signal: AbortSignal) => Promise<void>,
-  ): Promise<unknown> {
-    try {
-      await walk(AbortSignal.any([this.#deps.signal, accountStopped, this.#stopped.signal]));
-      return undefined;
-    } catch (error) {
-      this.fail(error);
-      return error;
     }
   }
 }

@@ -1,7 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
-import { ContradictionError, commitsLost, type ExchangeError } from "../../lib/errors.ts";
-import { printableLine } from "../../lib/printable.ts";
-import { dayMs, type EpochMs, epochMs, isoTime, secondMs } from "../../lib/time.ts";
+import { commitsLost, type ExchangeError } from "../../lib/errors.ts";
+import { type EpochMs, epochMs, isoTime, secondMs } from "../../lib/time.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { Client } from "../exchange/client.ts";
@@ -9,11 +8,12 @@ import type { LeasedAccount, Store } from "../store/ledger-store.ts";
 import { type Interval, lengthMs, subtract } from "../words/intervals.ts";
 import type { KnownTime, Ledger, LedgerPlan, Walk } from "../words/ledger.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
-import { horizonAt, isNeverRead, planLedger, readTime } from "../words/plan.ts";
+import { isNeverRead, planLedger, readTime } from "../words/plan.ts";
+import { failureScope } from "./failure-scope.ts";
 import { LedgerReader } from "./ledger-reader.ts";
 import { isPlaced, type PageHabits } from "./walk/answers.ts";
 import { placesOf } from "./walk/pages.ts";
-import { type PageProgress, walkWindow } from "./walk/walk.ts";
+import { WindowWalk } from "./walk/walk.ts";
 import type { PartsOf } from "./walks.ts";
 
 /** What reading a ledger needs of the store. */
@@ -43,7 +43,13 @@ export type AskingDeps = HeldDeps &
 export type BillsProgress = { readonly ledger: Ledger } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }
   | { readonly event: "request"; readonly failure: ExchangeError | undefined }
-  | ({ readonly event: "page" } & PageProgress)
+  | {
+      readonly event: "page";
+      readonly window: Interval;
+      readonly counts: PageCounts;
+      /** How much of the window's time was walked, in ms. */
+      readonly walkedMs: number;
+    }
   | { readonly event: "doubted"; readonly what: string }
   | {
       readonly event: "failed";
@@ -70,47 +76,51 @@ export type LedgerReport = PageCounts & {
   readonly error: unknown;
 };
 
-// A window that begins this close to the horizon goes before all others, however short it is.
-const expiresSoonMs = dayMs;
-
 // All windows of a run wait at the same time, so the sync of a quiet account takes this much longer in all.
 const emptyPauseMs = 2 * secondMs;
 
-/** What a walk is told of the walks beside it. */
-type BesideWalk = {
-  readonly partsOf: PartsOf;
-  /** Begins the walk of a window that was handed back. */
-  readonly begin: (part: Walk) => void;
-};
-
 /** One ledger's part of a run: its plan, its walks and their result. */
 export class LedgerRun extends LedgerReader {
+  /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
+  readonly shown = new Map<string, EpochMs>();
   readonly #deps: BillsDeps;
-  readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0, pages: 0 };
+  readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
+  readonly #windows = { windowsPlanned: 0, windowsRead: 0, pages: 0 };
   #known: KnownTime = { coverage: [], lost: [], open: [] };
-  #plan: LedgerPlan | undefined;
   #plannedAt = epochMs(0);
-  #walked = 0;
-  #handedBack = 0;
   /** The time that was committed as complete. */
   readonly #proven: Interval[] = [];
-  /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
-  readonly #unstored = new Map<string, EpochMs>();
+  readonly #stopped = new AbortController();
+  #error: unknown;
 
   /** @param pageHabits shared by the account's ledgers. */
   constructor(deps: BillsDeps, ledger: Ledger, pageHabits?: PageHabits) {
     const { client, held, signal, onProgress } = deps;
-    const reading = {
-      client,
-      assertHeld: held.assertHeld,
-      signal,
-      onAttempt: (failure: ExchangeError | undefined) =>
-        onProgress({ ledger, event: "request", failure }),
-      onFirstFailure: (error: unknown) => onProgress({ ledger, event: "failed", error }),
-      pageHabits,
-    };
-    super(reading, ledger);
+    const onAttempt = (failure: ExchangeError | undefined) =>
+      onProgress({ ledger, event: "request", failure });
+    super({ client, assertHeld: held.assertHeld, signal, onAttempt, pageHabits }, ledger);
     this.#deps = deps;
+  }
+
+  /** The exchange's time of the plan. */
+  get plannedAt(): EpochMs {
+    return this.#plannedAt;
+  }
+
+  get settleLagMs(): number {
+    return this.#deps.settleLagMs;
+  }
+
+  exchangeNow(): EpochMs {
+    return this.#deps.exchangeNow();
+  }
+
+  pause(signal: AbortSignal): Promise<void> {
+    return this.#deps.sleep(emptyPauseMs, signal);
+  }
+
+  doubt(what: string): void {
+    this.#deps.onProgress({ ledger: this.ledger, event: "doubted", what });
   }
 
   /**
@@ -126,7 +136,7 @@ export class LedgerRun extends LedgerReader {
     if (bills.length + rejected.length === 0) return;
     const unstored = await this.#deps.held.store.unstored(this.ledger, this.probed);
     const places = placesOf(billsApiOf(this.ledger.productType), unstored).filter(isPlaced);
-    for (const { billId, cTime } of places) this.#unstored.set(billId, cTime);
+    for (const { billId, cTime } of places) this.shown.set(billId, cTime);
   }
 
   /** Whether the ledger was never read. */
@@ -136,7 +146,7 @@ export class LedgerRun extends LedgerReader {
 
   /** Probes again after a refusal: one may be a fault, and the ledger would count as not available for a day. */
   async askAgain(): Promise<void> {
-    await this.#deps.sleep(emptyPauseMs, this.#deps.signal);
+    await this.pause(this.#deps.signal);
     await this.probe();
   }
 
@@ -149,7 +159,7 @@ export class LedgerRun extends LedgerReader {
 
   #planned(): LedgerPlan {
     const { settleLagMs } = this.#deps;
-    const unstored = [...this.#unstored.values()];
+    const unstored = [...this.shown.values()];
     return planLedger(this.ledger, this.#known, { now: this.#plannedAt, settleLagMs, unstored });
   }
 
@@ -157,58 +167,52 @@ export class LedgerRun extends LedgerReader {
   async plan(): Promise<readonly Walk[]> {
     const { held, exchangeNow, onProgress } = this.#deps;
     this.#plannedAt = exchangeNow();
-    this.#plan = this.#planned();
-    await held.store.recordPlan(this.#plan);
-    const { walks } = this.#plan;
+    const plan = this.#planned();
+    await held.store.recordPlan(plan);
+    const { walks } = plan;
+    this.#windows.windowsPlanned = walks.length;
     const plannedMs = lengthMs(walks.map(({ window }) => window));
     onProgress({ ledger: this.ledger, event: "planned", windows: walks.length, plannedMs });
     return walks;
   }
 
-  /** Walks one window. Never throws: the error that stopped it is returned, and is in the report. */
-  walk(walk: Walk, accountStopped: AbortSignal, beside: BesideWalk): Promise<unknown> {
-    return this.read(accountStopped, async (signal) => {
-      await this.#walk(walk, signal, beside);
-      this.#walked += 1;
-    });
+  /** The walk of a window. @param stopped aborts when the whole account has failed. */
+  walk(window: Walk, partsOf: PartsOf, stopped: AbortSignal): WindowWalk {
+    const signal = AbortSignal.any([this.#deps.signal, stopped, this.#stopped.signal]);
+    return new WindowWalk(this, window, { signal, partsOf });
   }
 
-  #walk(walk: Walk, signal: AbortSignal, { partsOf, begin }: BesideWalk): Promise<void> {
-    const { exchangeNow, settleLagMs, sleep, onProgress } = this.#deps;
-    const { ledger } = this;
-    const expiresSoon = walk.window.from - horizonAt(exchangeNow()) < expiresSoonMs;
-    // The longest goes first, so that all end at about the same time; first pages go before all others, since they show
-    // how long the walks are.
-    let pagesLeft = Number.POSITIVE_INFINITY;
-    let sentAt = exchangeNow();
-    return walkWindow(
-      {
-        fetchPage: (request) => {
-          const question = () => {
-            sentAt = exchangeNow();
-            return request();
-          };
-          return this.ask(question, signal, expiresSoon ? Number.POSITIVE_INFINITY : pagesLeft);
-        },
-        commitPage: (page) => this.#commit(page),
-        exchangeNow,
-        plannedAt: this.#plannedAt,
-        settleLagMs,
-        idOrder: this.idOrder,
-        pageHabits: this.pageHabits,
-        pause: () => sleep(emptyPauseMs, signal),
-        partsOf: (pages) => partsOf(pages, exchangeNow() - sentAt),
-        onPage: (progress) => {
-          this.#countPage(progress);
-          pagesLeft = progress.pagesLeft;
-          for (const part of progress.handedBack) begin(part);
-        },
-        onDoubt: (what) => onProgress({ ledger, event: "doubted", what }),
-        signal,
-      },
-      ledger,
-      walk,
-    );
+  /** @param walkedMs how much of the page's window was walked. */
+  async commit(page: PageCommit, walkedMs: number): Promise<void> {
+    const { store } = this.#deps.held;
+    const counts = await store.commitPage(page);
+    for (const name of ["new", "unchanged", "restated", "rejected"] as const)
+      this.#counts[name] += counts[name];
+    this.#windows.pages += 1;
+    if ("end" in page.next) {
+      this.#windows.windowsRead += 1;
+      this.#proven.push(...page.next.end.proven);
+    } else this.#windows.windowsPlanned += page.next.handedBack?.length ?? 0;
+    const { window } = page;
+    this.#deps.onProgress({ ledger: this.ledger, event: "page", window, counts, walkedMs });
+  }
+
+  /** Records a failure, and ends the ledger's other walks if it concerns them, too. */
+  fail(error: unknown): void {
+    if (this.#error === undefined) {
+      this.#error = error;
+      this.#deps.onProgress({ ledger: this.ledger, event: "failed", error });
+    }
+    if (failureScope(error) !== "window") this.#stopped.abort(error);
+  }
+
+  /** Records the probe's refusal, if any, as the ledger's failure. The caller tells it. */
+  failAsRefused(): void {
+    this.#error ??= this.refusal;
+  }
+
+  get hasFailed(): boolean {
+    return this.#error !== undefined;
   }
 
   /** What was done so far, without what only the database knows. */
@@ -217,11 +221,10 @@ export class LedgerRun extends LedgerReader {
       ledger: this.ledger,
       ...this.#counts,
       requests: this.requests,
-      windowsPlanned: (this.#plan?.walks.length ?? 0) + this.#handedBack,
-      windowsRead: this.#walked,
+      ...this.#windows,
       readThrough: undefined,
       lost: [],
-      error: this.error,
+      error: this.#error,
     };
   }
 
@@ -235,34 +238,6 @@ export class LedgerRun extends LedgerReader {
     };
   }
 
-  async #commit(page: PageCommit): Promise<PageCounts> {
-    const { store } = this.#deps.held;
-    const unmet = this.#unmetBill(page);
-    if (unmet !== undefined) {
-      // Without a cursor: the next run would resume below the bill.
-      await store.commitPage({ ...page, next: { cursor: undefined } });
-      const { from, to } = page.window;
-      throw new ContradictionError(
-        `the exchange served bill ${printableLine(unmet)} first, and left it out of its time, ` +
-          `${isoTime(from)} to ${isoTime(to)}, which stays unread; run again`,
-      );
-    }
-    const counts = await store.commitPage(page);
-    if ("end" in page.next) this.#proven.push(...page.next.end.proven);
-    return counts;
-  }
-
-  /** A bill that a probe was served, and that the walk of its time did not meet, if the page ends that walk. */
-  #unmetBill({ bills, rejected, next }: PageCommit): string | undefined {
-    const { idOf } = billsApiOf(this.ledger.productType);
-    for (const { billId } of bills) this.#unstored.delete(billId);
-    for (const { received } of rejected) this.#unstored.delete(idOf(received) ?? "");
-    if (!("end" in next)) return undefined;
-    const isProven = (time: EpochMs) =>
-      next.end.proven.some(({ from, to }) => time >= from && time < to);
-    return [...this.#unstored].find(([, time]) => isProven(time))?.[0];
-  }
-
   /**
    * Fails the ledger if time that was committed as complete is missing from the coverage. The commit of each page
    * notices if the page before is missing, but a walk's last page has none after it.
@@ -274,14 +249,5 @@ export class LedgerRun extends LedgerReader {
     this.fail(
       commitsLost(`${account}/${productType} ${isoTime(lost.from)} to ${isoTime(lost.to)}`),
     );
-  }
-
-  #countPage(progress: PageProgress): void {
-    for (const name of ["new", "unchanged", "restated", "rejected"] as const) {
-      this.#counts[name] += progress.counts[name];
-    }
-    this.#counts.pages += 1;
-    this.#handedBack += progress.handedBack.length;
-    this.#deps.onProgress({ ledger: this.ledger, event: "page", ...progress });
   }
 }

@@ -18,7 +18,7 @@ import { askBalances, recordBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageHabits } from "./walk/answers.ts";
-import { Walks } from "./walks.ts";
+import { type PartsOf, Walks } from "./walks.ts";
 
 /** The account that a run syncs. */
 type SyncAccount = Wanted & {
@@ -119,35 +119,45 @@ async function together<A, B>(a: Promise<A>, b: Promise<B>): Promise<readonly [A
 const isRefusal = (error: unknown): boolean =>
   error instanceof ExchangeError && failureScope(error) === "account";
 
-/** Plans the ledgers that were prepared and not refused, and walks their windows. */
+/**
+ * Reads all that is unread of ledgers that were prepared: each window, page by page, many windows at once, the oldest first.
+ * A ledger's failure is in its report, and stops no other.
+ */
 export async function readLedgers(
   deps: Pick<BillsDeps, "onProgress">,
   ledgers: readonly LedgerRun[],
 ): Promise<void> {
-  const walks = [];
   failRefused(deps, ledgers);
-  for (const ledger of ledgers.filter(({ hasFailed }) => !hasFailed)) {
-    for (const walk of await ledger.plan()) walks.push({ ledger, walk });
-  }
-  await walkAll(walks);
-}
+  const accountFailed = new AbortController();
+  const walks = new Map(billsOperations.map((one) => [one, new Walks(one.limit.requests)]));
 
-async function walkAll(
-  walks: readonly { readonly ledger: LedgerRun; readonly walk: Walk }[],
-): Promise<void> {
-  const accountStopped = new AbortController();
-  const walksOf = new Map(billsOperations.map((one) => [one, new Walks(one.limit.requests)]));
-  function begin(ledger: LedgerRun, walk: Walk): void {
-    walksOf.get(billsApiOf(ledger.ledger.productType).operation)?.add(async (partsOf) => {
-      const beside = { partsOf, begin: (part: Walk) => begin(ledger, part) };
-      const error = await ledger.walk(walk, accountStopped.signal, beside);
-      if (error !== undefined && failureScope(error) === "account") accountStopped.abort(error);
-    });
+  async function read(ledger: LedgerRun, window: Walk, partsOf: PartsOf): Promise<void> {
+    try {
+      const walk = ledger.walk(window, partsOf, accountFailed.signal);
+      while (!walk.isOver) {
+        const answer = await walk.ask();
+        const page = walk.check(answer);
+        // The last page closes the window: its time is covered.
+        if (page !== undefined) await ledger.commit(page, walk.walkedMs);
+        for (const part of walk.goOn()) begin(ledger, part);
+      }
+    } catch (error) {
+      ledger.fail(error);
+      if (failureScope(error) === "account") accountFailed.abort(error);
+    }
   }
-  for (const { ledger, walk } of walks.toSorted(
+
+  const begin = (ledger: LedgerRun, window: Walk): void =>
+    walks
+      .get(billsApiOf(ledger.ledger.productType).operation)
+      ?.add((partsOf) => read(ledger, window, partsOf));
+
+  const planned = [];
+  for (const ledger of ledgers.filter(({ hasFailed }) => !hasFailed))
+    for (const walk of await ledger.plan()) planned.push({ ledger, walk });
+  for (const { ledger, walk } of planned.toSorted(
     (a, b) => a.walk.window.from - b.walk.window.from,
-  )) {
+  ))
     begin(ledger, walk);
-  }
-  for (const one of walksOf.values()) await one.ended();
+  for (const one of walks.values()) await one.ended();
 }

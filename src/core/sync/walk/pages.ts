@@ -23,8 +23,8 @@ export type FetchedPage = BillPage & {
   readonly rowTexts: () => readonly string[];
 };
 
-/** Fetches a page. `request` is called when the rate limit allows sending, and again for each retry. */
-export type FetchPage = (request: () => PageRequest) => Promise<FetchedPage>;
+/** Asks for a page. `request` is called when the rate limit allows sending, and again for each retry. */
+type AskPage = (request: () => PageRequest) => Promise<FetchedPage>;
 
 // The exchange may refuse even times inside its 90 days, if they are close to the edge. Then the next of
 // these margins is tried.
@@ -38,34 +38,32 @@ export type EdgePage = FetchedPage & {
   readonly request: PageRequest | undefined;
 };
 
-/**
- * Fetches a window's pages. It never asks for time older than the horizon, which moves with every page.
- * @param windowNow the window that is asked for; its start may become later.
- */
-export function edgeAwareFetch(
-  {
-    fetchPage,
-    exchangeNow,
-  }: { readonly fetchPage: FetchPage; readonly exchangeNow: () => EpochMs },
-  windowNow: () => Interval,
-) {
-  let margin = 0;
-  let readFrom = windowNow().from;
-  return async (question: Question): Promise<EdgePage> => {
-    const window = windowNow();
+/** Asks for a window's pages, and never for time older than the horizon, which moves with every page. */
+export class PagesWithinHorizon {
+  readonly #ask: AskPage;
+  readonly #exchangeNow: () => EpochMs;
+  #margin = 0;
+  #readFrom = epochMs(0);
+
+  constructor(ask: AskPage, exchangeNow: () => EpochMs) {
+    this.#ask = ask;
+    this.#exchangeNow = exchangeNow;
+  }
+
+  /** @param window what is asked for of it; its start may be later than at the question before. */
+  async ask(question: Question, window: Interval): Promise<EdgePage> {
     const { startTime: from = 0, endTime, idLessThan, limit } = question;
-    for (; margin < edgeMarginsMs.length; margin++) {
+    for (; this.#margin < edgeMarginsMs.length; this.#margin++) {
       // Without the question's own start: a later start says nothing about what the exchange still serves.
       let servedAfter = 0;
       const requestNow = (): PageRequest => {
         // 1 ms wider than the window on both sides, in case the exchange excludes the bounds: from `from - 1`
         // to `to`, which is not part of the window.
-        const edge = horizonAt(exchangeNow(), edgeMarginsMs[margin]);
+        const edge = horizonAt(this.#exchangeNow(), edgeMarginsMs[this.#margin]);
         servedAfter = Math.max(window.from - 1, edge);
-        const startTime = epochMs(Math.max(from, servedAfter));
-        // The horizon may have passed the question's end: the oldest bill may have expired meanwhile.
         return {
-          startTime,
+          startTime: epochMs(Math.max(from, servedAfter)),
+          // The horizon may have passed the question's end: the oldest bill may have expired meanwhile.
           endTime: epochMs(Math.max(endTime, servedAfter + 1)),
           idLessThan,
           limit,
@@ -74,24 +72,26 @@ export function edgeAwareFetch(
       let request = requestNow();
       if (request.startTime >= window.to) break;
       try {
-        const page = await fetchPage(() => {
+        const page = await this.#ask(() => {
           request = requestNow();
           return request;
         });
         // On a slow network the horizon may have passed the start before the request arrived.
         const servedFrom = Math.max(servedAfter + 1, horizonAt(page.requestTime, 0));
-        readFrom = epochMs(Math.max(readFrom, Math.min(servedFrom, window.to)));
-        return { ...page, readFrom, request };
+        this.#readFrom = epochMs(Math.max(this.#readFrom, Math.min(servedFrom, window.to)));
+        return { ...page, readFrom: this.#readFrom, request };
       } catch (error) {
-        const isEdge = request.startTime - horizonAt(exchangeNow()) < edgeReachMs;
+        const isEdge = request.startTime - horizonAt(this.#exchangeNow()) < edgeReachMs;
         const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
-        if (!isRefusal || !isEdge || margin === edgeMarginsMs.length - 1) throw error;
+        const isLast = this.#margin === edgeMarginsMs.length - 1;
+        if (!isRefusal || !isEdge || isLast) throw error;
       }
     }
     // The horizon has passed the whole window, so nothing of it can be read.
-    const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime: exchangeNow() };
+    const requestTime = this.#exchangeNow();
+    const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime };
     return { ...nothing, readFrom: window.to, request: undefined };
-  };
+  }
 }
 
 export function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {

@@ -1,25 +1,19 @@
 import { ContradictionError, CursorError } from "../../../lib/errors.ts";
 import { printableLine } from "../../../lib/printable.ts";
-import { type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
+import { dayMs, type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
 import { contradictoryIds } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
-import { type Interval, interval, lengthMs } from "../../words/intervals.ts";
+import { interval, lengthMs } from "../../words/intervals.ts";
 import type { Ledger, Walk } from "../../words/ledger.ts";
-import type { PageCommit, PageCounts, ReadRows, WalkEnd } from "../../words/page.ts";
+import type { PageCommit, ReadRows, WalkEnd } from "../../words/page.ts";
 import { ResumePlace } from "../../words/place.ts";
-import { settledTo, startSlackMs } from "../../words/plan.ts";
-import {
-  type Answer,
-  type Doubt,
-  type IdOrder,
-  PageHabits,
-  type Question,
-  type RowPlace,
-} from "./answers.ts";
+import { horizonAt, settledTo, startSlackMs } from "../../words/plan.ts";
+import type { Answer, Doubt, IdOrder, PageHabits } from "./answers.ts";
 import {
   type EdgePage,
-  edgeAwareFetch,
-  type FetchPage,
+  type FetchedPage,
+  type PageRequest,
+  PagesWithinHorizon,
   placesOf,
   readRows,
   ServedRows,
@@ -28,39 +22,32 @@ import { WindowQuestions } from "./questions.ts";
 import { Strays } from "./strays.ts";
 import { WindowPart } from "./window-part.ts";
 
-type WalkDeps = {
-  readonly fetchPage: FetchPage;
-  readonly commitPage: (page: PageCommit) => Promise<PageCounts>;
-  readonly exchangeNow: () => EpochMs;
+/** The ledger whose windows are walked, in a run. Its walks share all of it. */
+export type WalkedLedger = {
+  readonly ledger: Ledger;
+  /** What is known about the order of the ledger's ids, and about the exchange's pages. */
+  readonly idOrder: IdOrder;
+  readonly pageHabits: PageHabits;
+  /** The times of bills, by id, that the run's first question was served and that are not stored. */
+  readonly shown: Map<string, EpochMs>;
   /** The exchange's time when the run was planned. */
   readonly plannedAt: EpochMs;
   /** How long the newest time stays settling: stored, but not yet covered. */
   readonly settleLagMs: number;
-  /** What is known about the order of the ledger's ids. Its walks share it. */
-  readonly idOrder: IdOrder;
-  /** What is known about the exchange's pages. The walks of a run share it. Default nothing. */
-  readonly pageHabits?: PageHabits;
-  /** Waits before another question about a window of which nothing was served yet. Default no wait. */
-  readonly pause?: () => Promise<void>;
-  /** Into how many windows to divide the rest of the window: it keeps the newest. Default none is handed back. */
-  readonly partsOf?: (pagesLeft: number) => number;
-  readonly onPage: (progress: PageProgress) => void;
-  /** Called with what is contradictory about an answer. The question is then asked again. */
-  readonly onDoubt?: (what: string) => void;
-  /** Ends the walk between two pages. */
-  readonly signal: AbortSignal;
+  exchangeNow(): EpochMs;
+  /** @param request is called when the rate limit allows sending, and again for each retry. */
+  ask(request: () => PageRequest, signal: AbortSignal, priority: number): Promise<FetchedPage>;
+  /** Waits before another question about a window of which nothing was served yet. */
+  pause(signal: AbortSignal): Promise<void>;
+  /** Tells what is contradictory about an answer. */
+  doubt(what: string): void;
 };
 
-export type PageProgress = {
-  readonly window: Interval;
-  readonly counts: PageCounts;
-  /** How much of the window's time was walked, in ms. */
-  readonly walkedMs: number;
-  readonly finished: boolean;
-  /** How many pages the window seems to have left. */
-  readonly pagesLeft: number;
-  /** The older parts of the window, which this walk no longer reads. */
-  readonly handedBack: readonly Walk[];
+type WalkOptions = {
+  /** Ends the walk between two pages. */
+  readonly signal: AbortSignal;
+  /** Into how many windows to divide the rest of the window: it keeps the newest. */
+  readonly partsOf: (pagesLeft: number, tookMs: number) => number;
 };
 
 // 10 million bills. The bound ends the walk if the exchange never ends the window.
@@ -69,131 +56,165 @@ const pagesPerWindowMax = 100_000;
 // The walk fails when so many answers in a row contradict earlier ones.
 const answersMax = 5;
 
+// A window that begins this close to the horizon goes before all others, however short it is.
+const expiresSoonMs = dayMs;
+
 /**
- * Reads a window page by page, from its newest bill to its oldest. Each page is committed together
- * with the place at which a later run resumes. {@link WindowQuestions} decides what is asked next, and
- * when the window ends.
- *
- * @throws ContradictionError where the exchange's answers contradict each other; CursorError where
- *   the window does not end; ExchangeError from `fetchPage`, and for a page that answers another request;
- *   whatever `commitPage` throws; the signal's reason.
+ * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, {@link goOn}, until it is
+ * over. Each page is committed together with the place at which a later run resumes. {@link WindowQuestions} decides what is
+ * asked next, and when the window ends.
  */
-export async function walkWindow(deps: WalkDeps, ledger: Ledger, walk: Walk): Promise<void> {
-  const windowWalk = new WindowWalk(deps, ledger, walk);
-  for (let page = 0; page < pagesPerWindowMax; page++) {
-    deps.signal.throwIfAborted();
-    if (await windowWalk.readPage(page)) return;
-  }
-  throw new CursorError(
-    `${windowWalk.name} did not end within ${pagesPerWindowMax} pages; run again to go on`,
-  );
-}
-
-/** An answer, its rows, and those of them that are of the time that was asked for. */
-type CheckedPage = EdgePage & {
-  readonly read: ReadRows;
-  readonly inside: readonly RowPlace[];
-};
-
-/** The rows of an answer that were not served before, and what is needed to commit them. */
-type Answered = ReadRows & {
-  /** How many pages the walk has read before this one. */
-  readonly number: number;
-  readonly end: WalkEnd | undefined;
-  /** Whether the walk goes on to what is older. */
-  readonly isDescending: boolean;
-};
-
-/** The walk through one window. */
-class WindowWalk {
-  readonly #deps: WalkDeps;
-  readonly #ledger: Ledger;
+export class WindowWalk {
+  readonly #run: WalkedLedger;
+  readonly #options: WalkOptions;
   readonly #api: BillsApi;
   readonly #questions: WindowQuestions;
+  readonly #pages: PagesWithinHorizon;
   readonly #place: ResumePlace;
   readonly #served: ServedRows;
+  readonly #strays = new Strays();
   readonly #hasBegunBefore: boolean;
   #startedAt: EpochMs;
   readonly #part: WindowPart;
-  readonly #fetchPage: ReturnType<typeof edgeAwareFetch>;
+  /** How many pages were asked for. */
+  #number = 0;
+  #sentAt: EpochMs;
+  #pagesLeft = Number.POSITIVE_INFINITY;
   #hasRows = false;
-  /** How many answers in a row could not be true. */
+  #isOver = false;
+  /** Why the last answer cannot be true, and how many in a row could not. */
+  #doubt: Doubt | undefined;
   #doubts = 0;
-  readonly #strays = new Strays();
+  /** The bill that was shown, and that the walk of its time did not meet. */
+  #unmet: string | undefined;
+  #handedBack: readonly Walk[] = [];
+  #walkedMs = 0;
 
-  constructor(deps: WalkDeps, ledger: Ledger, walk: Walk) {
+  constructor(run: WalkedLedger, walk: Walk, options: WalkOptions) {
     const { window, cursor, startedAt } = walk;
-    this.#deps = deps;
-    this.#ledger = ledger;
-    this.#api = billsApiOf(ledger.productType);
+    this.#run = run;
+    this.#options = options;
+    this.#api = billsApiOf(run.ledger.productType);
     this.#served = new ServedRows(this.#api);
     this.#place = new ResumePlace(cursor);
     this.#hasBegunBefore = startedAt !== undefined;
-    this.#startedAt = startedAt ?? deps.exchangeNow();
+    this.#startedAt = startedAt ?? run.exchangeNow();
+    this.#sentAt = this.#startedAt;
     this.#questions = new WindowQuestions({
       to: window.to,
-      settledTo: settledTo(deps.settleLagMs, deps.plannedAt, this.#startedAt),
+      settledTo: settledTo(run.settleLagMs, run.plannedAt, this.#startedAt),
       cursor,
-      order: deps.idOrder,
-      habits: deps.pageHabits ?? new PageHabits(),
+      order: run.idOrder,
+      habits: run.pageHabits,
     });
+    this.#pages = new PagesWithinHorizon(
+      (request) => this.#send(request),
+      () => run.exchangeNow(),
+    );
     this.#part = new WindowPart(walk);
-    this.#fetchPage = edgeAwareFetch(deps, () => this.#part.asked);
   }
 
-  get name(): string {
-    const { account, productType } = this.#ledger;
+  /** Whether the window was read to its end. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** How much of the window's time was walked, in ms. */
+  get walkedMs(): number {
+    return this.#walkedMs;
+  }
+
+  get #name(): string {
+    const { account, productType } = this.#run.ledger;
     const { from, to } = this.#part.window;
     return `${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`;
   }
 
-  /** Asks the next question and commits its page. @returns whether the window is read to its end. */
-  async readPage(number: number): Promise<boolean> {
+  /**
+   * Asks the next question.
+   * @throws CursorError where the window does not end; ExchangeError; the signal's reason.
+   */
+  async ask(): Promise<EdgePage> {
+    const { signal } = this.#options;
+    signal.throwIfAborted();
     const question = this.#questions.next;
-    if (question === undefined) return true;
+    if (question === undefined || this.#number === pagesPerWindowMax)
+      throw new CursorError(
+        `${this.#name} did not end within ${pagesPerWindowMax} pages; run again to go on`,
+      );
     // Bills that are older than the part then do not show that it was passed.
     if (!this.#questions.doIdsFollow) this.#part.askNoOlder();
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
-    if (number > 0 && !this.#hasRows) await this.#deps.pause?.();
-    const asked = await this.#ask(question);
-    const { read, inside, readFrom, request, endId, requestTime } = asked;
-    this.#hasRows ||= read.bills.length + read.rejected.length > 0;
-    // The answer's time corrects our estimate, which may be ahead by half a round trip.
-    if (!this.#hasBegunBefore && number === 0) {
-      this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
-    }
-    // Without a request nothing was asked: the horizon has passed the whole window, which is then over.
-    const answer = { rows: inside, endId, servedFrom: readFrom };
-    const contradictory = contradictoryIds(read.bills);
-    const doubt = twiceIn(contradictory) ?? (request && this.#takeAnswer(answer));
-    this.#doubts = doubt === undefined ? 0 : this.#doubts + 1;
-    const hasPassed = doubt === undefined && this.#hasPassedItsPart;
-    const isOver = hasPassed || request === undefined || this.#questions.next === undefined;
-    const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
-    const rows = this.#served.unknown({ ...read, bills });
-    const end = isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
-    const isDescending = doubt === undefined && !isOver && this.#questions.isDescending;
-    await this.#commit({ ...rows, number, end, isDescending });
-    if (isOver) this.#strays.refuseDoubtful(this.name);
-    if (isOver) return true;
-    if (doubt !== undefined) this.#reportDoubt(doubt);
-    return false;
+    if (this.#number > 0 && !this.#hasRows) await this.#run.pause(signal);
+    this.#number += 1;
+    return this.#pages.ask(question, this.#part.asked);
   }
 
-  #takeAnswer(answer: Omit<Answer, "limit">): Doubt | undefined {
+  /**
+   * Each page's request needs the cursor of the page before, so a walk uses one slot of the rate limit at a time. The longest
+   * goes first, so that all end at about the same time; first pages go before all others, since they show how long the walks
+   * are.
+   */
+  #send(request: () => PageRequest): Promise<FetchedPage> {
+    const leftMs = this.#part.window.from - horizonAt(this.#run.exchangeNow());
+    const sent = () => {
+      this.#sentAt = this.#run.exchangeNow();
+      return request();
+    };
+    const priority = leftMs < expiresSoonMs ? Number.POSITIVE_INFINITY : this.#pagesLeft;
+    return this.#run.ask(sent, this.#options.signal, priority);
+  }
+
+  /**
+   * Judges an answer.
+   * @returns what to commit of it; undefined where it changes nothing.
+   * @throws ExchangeError where the page answers another request.
+   */
+  check(answer: EdgePage): PageCommit | undefined {
+    const { readFrom, request, endId, requestTime } = answer;
+    const read = readRows(this.#api, answer);
+    const places = placesOf(this.#api, read);
+    const { inside, late } =
+      request === undefined
+        ? { inside: places, late: undefined }
+        : this.#strays.judge(places, request);
+    if (late !== undefined) this.#run.doubt(late);
+    this.#hasRows ||= places.length > 0;
+    // The answer's time corrects our estimate, which may be ahead by half a round trip.
+    if (!this.#hasBegunBefore && this.#number === 1)
+      this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
+    const contradictory = contradictoryIds(read.bills);
+    // Without a request nothing was asked: the horizon has passed the whole window, which is then over.
+    this.#doubt =
+      twiceIn(contradictory) ??
+      (request && this.#judge({ rows: inside, endId, servedFrom: readFrom }));
+    this.#doubts = this.#doubt === undefined ? 0 : this.#doubts + 1;
+    const hasPassed = this.#doubt === undefined && this.#hasPassedItsPart;
+    this.#isOver = hasPassed || request === undefined || this.#questions.next === undefined;
+    const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
+    const rows = this.#served.unknown({ ...read, bills });
+    const end = this.#isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
+    this.#unmet = this.#unmetIn(rows, end);
+    return this.#pageOf(rows, end);
+  }
+
+  #judge(answer: Omit<Answer, "limit">): Doubt | undefined {
     const doubt = this.#questions.judge(answer);
     return doubt && `an answer of the exchange contradicts another: ${doubt}`;
   }
 
-  async #ask(question: Question): Promise<CheckedPage> {
-    const page = await this.#fetchPage(question);
-    const read = readRows(this.#api, page);
-    const { request } = page;
-    const places = placesOf(this.#api, read);
-    if (request === undefined) return { ...page, read, inside: places };
-    const { inside, late } = this.#strays.judge(places, request);
-    if (late !== undefined) this.#deps.onDoubt?.(late);
-    return { ...page, read, inside };
+  /** Goes on after a page. @returns the windows that it hands back. @throws ContradictionError, or ExchangeError. */
+  goOn(): readonly Walk[] {
+    if (this.#unmet !== undefined) {
+      const { from, to } = this.#part.window;
+      throw new ContradictionError(
+        `the exchange served bill ${printableLine(this.#unmet)} first, and left it out of its time, ` +
+          `${isoTime(from)} to ${isoTime(to)}, which stays unread; run again`,
+      );
+    }
+    if (this.#isOver) this.#strays.refuseDoubtful(this.#name);
+    else if (this.#doubt !== undefined) this.#refuseDoubt(this.#doubt);
+    return this.#handedBack;
   }
 
   /** Whether all of its part was read, as a page shows that is older. */
@@ -203,36 +224,49 @@ class WindowWalk {
     return this.#questions.hasPassed(window.from);
   }
 
-  async #commit({ bills, rejected, number, end, isDescending }: Answered) {
-    const part = this.#part;
+  /** A bill that was shown, is of the time that the walk has proven, and was not met by any walk. */
+  #unmetIn({ bills, rejected }: ReadRows, end: WalkEnd | undefined): string | undefined {
+    const { shown } = this.#run;
+    for (const { billId } of bills) shown.delete(billId);
+    for (const { received } of rejected) shown.delete(this.#api.idOf(received) ?? "");
+    const isProven = (time: EpochMs) =>
+      end?.proven.some(({ from, to }) => time >= from && time < to) ?? false;
+    return [...shown].find(([, time]) => isProven(time))?.[0];
+  }
+
+  #pageOf({ bills, rejected }: ReadRows, end: WalkEnd | undefined): PageCommit | undefined {
+    const [{ ledger }, part, startedAt] = [this.#run, this.#part, this.#startedAt];
     const { window } = part;
     const after = this.#place.text;
     const isStoring = bills.length + rejected.length > 0;
     const isAnew = this.#hasFailed || this.#strays.areDoubtful;
     const resumeBelow = isAnew ? undefined : this.#questions.resumeBelow;
-    this.#place.moveTo({ resumeBelow, number, isStoring });
+    this.#place.moveTo({ resumeBelow, number: this.#number - 1, isStoring });
     part.descend(bills.filter(({ billId }) => !this.#strays.has(billId)));
-    const pagesLeft = isDescending && !isAnew ? part.pagesLeft : 0;
-    const handedBack = part.divide(this.#deps.partsOf?.(pagesLeft) ?? 1);
-    const place = { cursor: this.#place.text, handedBack: handedBack.map((walk) => walk.window) };
-    const changesNothing = !isStoring && handedBack.length === 0 && place.cursor === after;
-    if (changesNothing && end === undefined) return;
-    const next = end === undefined ? place : { end };
-    const [ledger, startedAt] = [this.#ledger, this.#startedAt];
-    const page = { ledger, window, startedAt, after, bills, rejected, next };
-    const counts = await this.#deps.commitPage(page);
-    part.handBack(handedBack);
-    const finished = end !== undefined;
-    const walkedMs = finished ? lengthMs([window]) : part.walkedMs;
-    this.#deps.onPage({ window, counts, finished, walkedMs, pagesLeft, handedBack });
+    this.#walkedMs = end === undefined ? part.walkedMs : lengthMs([window]);
+    const isDescending =
+      this.#doubt === undefined && !this.#isOver && !isAnew && this.#questions.isDescending;
+    const pagesLeft = isDescending ? part.pagesLeft : 0;
+    const tookMs = this.#run.exchangeNow() - this.#sentAt;
+    this.#handedBack = part.divide(this.#options.partsOf(pagesLeft, tookMs));
+    const handedBack = this.#handedBack.map((walk) => walk.window);
+    const changesNothing = !isStoring && handedBack.length === 0 && this.#place.text === after;
+    if (changesNothing && end === undefined) return undefined;
+    this.#pagesLeft = pagesLeft;
+    part.handBack(this.#handedBack);
+    // Without a cursor, the next run does not resume below a bill that was not met.
+    const cursor = this.#unmet === undefined ? this.#place.text : undefined;
+    const isEnd = end !== undefined && this.#unmet === undefined;
+    const next = isEnd ? { end } : { cursor, handedBack };
+    return { ledger, window, startedAt, after, bills, rejected, next };
   }
 
   /** The time that a finished walk proves: what it read, without the newest part that is still settling. */
   #endAt(readFrom: EpochMs): WalkEnd {
-    const { plannedAt, exchangeNow, settleLagMs } = this.#deps;
+    const { plannedAt, settleLagMs } = this.#run;
     const { window, isLedgerStart } = this.#part;
     const { from, to } = window;
-    const provenTo = settledTo(settleLagMs, plannedAt, this.#startedAt, exchangeNow());
+    const provenTo = settledTo(settleLagMs, plannedAt, this.#startedAt, this.#run.exchangeNow());
     const isStart = isLedgerStart && readFrom - from <= startSlackMs;
     return {
       proven: interval(Math.max(from, readFrom), Math.min(to, provenTo)),
@@ -244,13 +278,13 @@ class WindowWalk {
     return this.#doubts >= answersMax;
   }
 
-  /** Reports the contradiction. The question is asked again, or the walk fails after `answersMax`. */
-  #reportDoubt(doubt: Doubt): void {
+  /** Tells the contradiction. The question is asked again, or the walk fails after `answersMax`. */
+  #refuseDoubt(doubt: Doubt): void {
     const what = printableLine(doubt);
-    this.#deps.onDoubt?.(`${what}; asked again`);
+    this.#run.doubt(`${what}; asked again`);
     if (!this.#hasFailed) return;
     throw new ContradictionError(
-      `${what}, in ${this.name}, ${answersMax} times; the window stays unread, and the ` +
+      `${what}, in ${this.#name}, ${answersMax} times; the window stays unread, and the ` +
         "bills that came from it so far are kept; run again",
     );
   }

@@ -1,0 +1,29 @@
+import { PageHabits } from "../../src/core/sync/walk/answers.ts";
+import { type WalkedLedger, WindowWalk } from "../../src/core/sync/walk/walk.ts";
+import type { Walk } from "../../src/core/words/ledger.ts";
+import type { PageCommit } from "../../src/core/words/page.ts";
+
+export type WalkDeps = Omit<WalkedLedger, "ledger" | "pageHabits" | "shown" | "pause" | "doubt"> &
+  Partial<Pick<WalkedLedger, "pageHabits" | "pause" | "doubt">> & {
+    readonly commitPage: (page: PageCommit) => Promise<void>;
+    readonly partsOf?: (pagesLeft: number) => number;
+    /** Called with each window that the walk hands back. */
+    readonly begin?: (part: Walk) => void;
+  };
+
+/** Walks a window of an exchange that answers so, as a run does. */
+export async function walkWindow(
+  { commitPage, partsOf = () => 1, begin, ...run }: WalkDeps,
+  ledger: WalkedLedger["ledger"],
+  window: Walk,
+): Promise<void> {
+  const nothing = { shown: new Map(), pause: async () => undefined, doubt: () => undefined };
+  const walked = { ...nothing, pageHabits: new PageHabits(), ...run, ledger };
+  const { signal } = new AbortController();
+  const walk = new WindowWalk(walked, window, { signal, partsOf });
+  while (!walk.isOver) {
+    const page = walk.check(await walk.ask());
+    if (page !== undefined) await commitPage(page);
+    for (const part of walk.goOn()) begin?.(part);
+  }
+}
