@@ -368,16 +368,25 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
 
   test("lead to their bills, which are those and no others, and add up to them", async () => {
     const model = modelOf(account, coin);
+    const billsAt = Map.groupBy(model.bills, ({ time }) => time);
+    const together = new Set(
+      [...billsAt.values()].flatMap((bills) =>
+        bills.length === 1 ? [] : bills.map(({ id }) => id),
+      ),
+    );
+    // Of bills of one time nothing says which was rounded: their order is not known.
+    const isPlaced = (title: string, ids: readonly string[] = []) =>
+      title !== "Rounding" || !ids.some((id) => together.has(id));
     const days = [...daysOf(model)];
     const page = await pageOf(model, { view: "days" });
     const { titles: columns, rows } = tableOf(page);
     const links = rows.flatMap(({ cells }, index) =>
       cells.flatMap(({ href, value }, place) => {
-        const day = days.at(-1 - index)?.[1];
         const title = columns[place] ?? "";
-        return href === undefined
+        const part = days.at(-1 - index)?.[1].parts.get(title);
+        return href === undefined || !isPlaced(title, part?.ids)
           ? []
-          : [{ part: day?.parts.get(title), title, href, value: exactUnits(value ?? "") }];
+          : [{ part, title, href, value: exactUnits(value ?? "") }];
       }),
     );
     expect(links.length).toBeGreaterThan(40);
@@ -402,6 +411,7 @@ describe.each(names)("the figures of %s %s", (account, coin) => {
         const { value: sum = 0n, ids = [] } = parts.get(title) ?? {};
         return sum === 0n && title === "Rounding" ? [] : ids;
       });
+      if (!isPlaced(title, all)) continue;
       const markup = await billsPageOf(href);
       expect(saidIn(markup)).toEqual({ bills: all.length, sum: value });
       if (all.length <= 200) expect(listedIn(markup).sum).toBe(value);

@@ -92,6 +92,7 @@ const words: Words = {
   bills_day: dayOf("bills"),
   bills_wallet: walletOf("bills.product_type"),
   bills_with_balance: withBalance("bills"),
+  bills_without_balance: withoutBalance("bills"),
   chain_order: chainOrder(),
   chained_product_types: productTypesArray("chained.wallet"),
   chain_days_booked_max: bookedMaxOf("chain_days.wallet"),

@@ -60,6 +60,66 @@
       )
     limit 1
   ) as shown
+  -- Bills of the same time that show no balance came before it if it contains them: if the balance before this time and
+  -- all bills since make it.
+  cross join lateral (
+    select
+      case
+        when exists (
+          select 1
+          from bills
+          where bills.account = chains.account
+            and bills.product_type = any(chains.product_types)
+            and bills.coin = chains.coin
+            and $bills_without_balance
+            and $bills_day = shown.day
+            and bills.c_time between last_time - $chains_booked_max and last_time
+        )
+        then exists (
+          select 1
+          from (
+            select before.day, before.c_time
+            from unnest(chains.product_types) as types (product_type)
+            cross join lateral (
+              select $bills_day as day, bills.c_time
+              from bills
+              where bills.account = chains.account
+                and bills.product_type = types.product_type
+                and bills.coin = chains.coin
+                and $bills_with_balance
+                and $bills_day <= shown.day
+                and bills.c_time < last_time - $chains_booked_max
+              order by $bills_day desc, bills.c_time desc
+              limit 1
+            ) as before
+            order by before.c_time desc
+            limit 1
+          ) as before
+          join bills
+            on bills.account = chains.account
+            and bills.product_type = any(chains.product_types)
+            and bills.coin = chains.coin
+            and $bills_with_balance
+            and $bills_day = before.day
+            and bills.c_time = before.c_time
+          cross join lateral (
+            select
+              sum(wallet_amount + wallet_fee) as moved,
+              count(*) as bills
+            from analytics.entries
+            where entries.account = chains.account
+              and entries.product_type = any(chains.product_types)
+              and entries.coin = chains.coin
+              and $entries_any_balance
+              and entries.day between before.day and shown.day
+              and entries.c_time > before.c_time
+              and entries.c_time <= last_time
+          ) as since
+          where abs(bills.balance + since.moved - shown.balance) <= 0.00000001 * since.bills
+        )
+        else false
+      end as contains_all
+  ) as contents
   left join analytics.entries
     on entries.account = chains.account
     and entries.product_type = any(chains.product_types)
@@ -67,5 +127,6 @@
     and $entries_without_balance
     and entries.day >= shown.day
     and entries.day < $end_day
-    and (entries.day > shown.day or row($entries_place) > row($shown_place))
+    and case when contains_all then entries.c_time > last_time
+      else entries.day > shown.day or row($entries_place) > row($shown_place) end
   group by shown.day, shown.c_time, shown.balance
