@@ -4,10 +4,12 @@
 
 import { type SQL, sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { chainedLedger } from "../bench/support/chained-ledger.ts";
 import { readFindings } from "../src/check/health/findings.ts";
 import { alarms, remedyOf } from "../src/check/health/kinds.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
+import { inTransaction } from "../src/core/postgres/connect.ts";
 import { withoutZeros } from "../src/lib/decimal.ts";
 import { dayMs, epochMs, hourMs } from "../src/lib/time.ts";
 import { decimalText } from "../src/wings/sandbox/money.ts";
@@ -200,4 +202,21 @@ test("nothing is said of a wallet of which bills were stored since its check, of
   expect(await unproven(db, [account])).toEqual([]);
   await db.execute(sql`${change("balance = balance + 1", newest)} and account = ${account}`);
   expect(await unproven(db, [account])).toHaveLength(1);
+});
+
+test("a proof takes a time in proportion to its bills", async () => {
+  const account = "long";
+  // One bill of a hundred shows no balance. Frames that were read anew for each bill took a minute.
+  const bills = chainedLedger(20_000).replaceAll("'main'", `'${account}'`);
+  await db.execute(sql.raw(bills.replaceAll("'chain-' || n % 4", "'chain-1'")));
+  await db.execute(sql`
+    insert into ledgers (account, product_type) values (${account}, 'chain-1')`);
+  await db.execute(sql`
+    insert into reconciled_chains (account, wallet, coin, checked_before, tested, rounded)
+    values (${account}, 'chain-1', 'USDT', now(), 0, 0)`);
+  await db.execute(sql`analyze bills`);
+  const span = { from: epochMs(Date.UTC(2025, 0, 1)), to: epochMs(Date.UTC(2026, 0, 1)) };
+  const asked = { accounts: [account], now: span.to, span };
+  const proved = inTransaction(db, (tx) => readFindings(tx, asked), { statementMaxMs: 15_000 });
+  expect((await proved).filter(({ kind }) => kind === "broken")).toEqual([]);
 });

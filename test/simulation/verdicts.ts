@@ -16,6 +16,7 @@ export const promises = [
   "recovered",
   "verified",
   "healed",
+  "proven balances",
   "mode",
   "identity",
 ] as const;

@@ -111,7 +111,7 @@ async function readReconcilable(db: Queryable): Promise<readonly string[]> {
   return rows.map(({ account }) => account);
 }
 
-/** Reconciles one account. After a check of all its bills, counts them and compares the stored days. */
+/** Reconciles one account. A check of all its bills sets its ledgers' counts right. */
 export async function reconcileAccount(
   db: Database,
   account: string,
