@@ -29,15 +29,6 @@ export function offsetIn(zone: string): (time: number) => number {
   };
 }
 
-/** The minute of a time by a zone's clock: 2026-11-21 03:24. That of UTC ends with Z. */
-export const minuteIn = (zone: string): ((time: EpochMs) => string) => {
-  const offsetAt = offsetIn(zone);
-  return (time) => {
-    const minute = isoTime(epochMs(time + offsetAt(time))).slice(0, 16);
-    return minute.replace("T", " ") + (zone === "UTC" ? "Z" : "");
-  };
-};
-
 /** A date's first moment in a zone, which is not always its midnight. */
 export const startOfDay = (date: string, zone: string): EpochMs =>
   startOf(Temporal.PlainDate.from(date), zone);
