@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
-import { Agent, type Dispatcher, Pool, ProxyAgent, request } from "undici";
 import { ExchangeError, errorCode, messageOf } from "../../lib/errors.ts";
 import { openFilesRemedy, saysOutOfFiles } from "../../lib/open-files.ts";
 import { attemptMaxMs, patiently } from "../../lib/patiently.ts";
 import type { Secret } from "../../lib/secret.ts";
 import { secondMs } from "../../lib/time.ts";
+import { Agent, type Dispatcher, ProxyAgent, proxyPool, request } from "./undici.ts";
 
 type HttpRequest = {
   readonly url: URL;
@@ -78,7 +78,7 @@ export function openTransport(
         : new ProxyAgent({
             ...{ ...options, uri, requestTls: tls, proxyTls: connect },
             // Without it, undici connects to the proxy from any address.
-            clientFactory: (origin, given) => new Pool(origin, { ...given, ...from }),
+            clientFactory: (origin, given) => proxyPool(origin, { ...given, ...from }),
           }));
     agents.set(uri, agent);
     return agent;
