@@ -151,16 +151,18 @@ export async function writeBills(
 
 async function upsert(
   tx: Transaction,
-  { account, written }: BillChanges,
+  { account, written, replaced }: BillChanges,
   now: EpochMs,
 ): Promise<void> {
+  // To look for a conflict takes the server a fifth longer. The account's holder alone writes its bills: he knows of each.
+  const onConflict = sql`on conflict (account, product_type, bill_id) do update
+    set (${contentList}, ingested_at) = (${excludedList}, excluded.ingested_at)`;
   const keys = written.map(({ productType, bill: { billId } }) => ({ productType, billId }));
   const { rowCount } = await tx.execute(sql`
     insert into bills (account, product_type, bill_id, ${contentList}, ingested_at)
     select ${account}, product_type, bill_id, ${contentList}, ${isoTime(now)}::timestamptz
     from unnest(${keyArrays(keys)}, ${unnested(written)}) as written (product_type, bill_id, ${contentList})
-    on conflict (account, product_type, bill_id) do update
-    set (${contentList}, ingested_at) = (${excludedList}, excluded.ingested_at)`);
+    ${replaced.length === 0 ? sql`` : onConflict}`);
   if (rowCount !== written.length) {
     throw new DatabaseError(
       `the database stored ${rowCount} of ${written.length} bills of account ${account}: ` +
