@@ -3,7 +3,7 @@ import { type EpochMs, retentionMs } from "../../lib/time.ts";
 import { formatCounted, formatDuration, formatMinute } from "../../output/text.ts";
 import { discrepancyText } from "../reconcile/break-kinds.ts";
 
-/** One thing that is wrong with what is stored, or not known to be right. Nothing else judges a ledger. */
+/** One thing that is wrong with what is stored, or not known to be right. Breaks, which `check/reconcile` judges, are some. */
 export type Finding = {
   readonly kind: Kind;
   /** Empty where it concerns the whole database. */

@@ -10,6 +10,7 @@ import {
 } from "../../core/views/wallet-moves.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import { bookedMaxMs, dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
+import { roundingMin, roundingShareMin } from "../reconcile/judge.ts";
 
 /*
  * Opening plus the sum of a period's bills is the closing that the exchange served, if each balance follows from the one
@@ -202,8 +203,7 @@ export function unprovenBalances({ accounts, now, span }: Asked): SQL {
         select
           account, wallet, coin, checked_before, reconciled_through, unexplained,
           lower(covered) as covered_from,
-          -- As src/check/reconcile/judge.ts has it.
-          rounded >= greatest(3, tested * 0.01) as does_round
+          rounded >= greatest(${roundingMin}::bigint, tested * ${roundingShareMin}::numeric) as does_round
         from reconciled_chains
         where ${isOne}
       ) as chains using (account, wallet, coin)

@@ -94,7 +94,7 @@ export class Chain {
 
   /**
    * A check of the bills from this time on finds the same as a check of all. It is the time of the last balance that
-   * follows, is judged, and lies between no bill and the time at which that was booked. Undefined if there is none.
+   * follows and is judged, and across which no bill was booked late. Undefined if there is none.
    */
   get checkpoint(): number | undefined {
     return this.#checkpoints.at(-1);

@@ -8,8 +8,8 @@ import type { Chain, Residual } from "./check-chain.ts";
 import { type Coverage, unreadPart } from "./coverage.ts";
 
 // A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
-const roundingShareMin = 0.01;
-const roundingMin = 3;
+export const roundingShareMin = 0.01;
+export const roundingMin = 3;
 
 /** Whether a chain rounds, judged from all of its bills. */
 export const doesRound = ({ tested, rounded }: { tested: number; rounded: number }): boolean =>

@@ -59,8 +59,8 @@ function openWindows({ account, productType }: Ledger, walks: readonly Walk[]): 
 }
 
 /**
- * Says when the first unread time of ledgers begins: executed after what changes their time. It is no function that
- * executes, since Drizzle sends a statement only when it is awaited: within `Promise.all` such a function would be first.
+ * Stores when the first unread time of ledgers begins. The caller executes it after the statements that change their time.
+ * Drizzle sends a statement when it is awaited, so an async function around this one would be sent out of turn.
  */
 export const firstUnread = (account: string, productTypes: readonly ProductType[]): SQL => sql`
     update ledgers

@@ -8,7 +8,7 @@ import { isOfProductType } from "./failure-scope.ts";
 import { IdOrder, PageHabits } from "./walk/answers.ts";
 import { type FetchedPage, readRows } from "./walk/pages.ts";
 
-// A walk that is not shown one of these later says so.
+// If the walk of their window is not served one of these bills, its time stays unread.
 const probedRows = 8;
 
 type LedgerReaderDeps = {

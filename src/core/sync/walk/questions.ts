@@ -88,7 +88,7 @@ export class WindowQuestions {
 
   /**
    * Whether all time from this one on was read: the walk by ids has missed nothing, and its last page has more older bills
-   * than pages overlap by. A page that its witnesses connect to the one before is as good here as anywhere in a window.
+   * than pages overlap by. The page itself was compared with the one before, as each page of a window is.
    */
   hasPassed(time: EpochMs): boolean {
     if (this.#hasEndedById || !this.doIdsFollow || !this.#newestCheck.isPassed) return false;
@@ -136,7 +136,7 @@ export class WindowQuestions {
     const doubt = this.#byId.judge(answer);
     if (doubt !== undefined && !this.#isResumed) return doubt;
     if (this.#byId.isByTime) this.#options.order.setByTime();
-    // If this walk went on to older bills, the end that the other one began to check was none.
+    // An older bill by id disproves the end of the window that the walk by time had begun to check.
     const hasOlder = this.#byTime?.learnFrom(answer.rows.filter(isPlaced));
     if (hasOlder && this.#byTime?.isOrdered) this.#byTime = undefined;
     // There is a bill below a stored cursor. The walk begins again if none is served, or if the answer

@@ -142,7 +142,7 @@ export class WindowWalk {
       throw new CursorError(
         `${this.#name} did not end within ${pagesPerWindowMax} pages; run again to go on`,
       );
-    // Bills that are older than the part then do not show that it was passed.
+    // Where ids disagree with times, older bills on a page do not prove that all bills of the part were served.
     if (!this.#questions.doIdsFollow) this.#part.askNoOlder();
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (this.#number > 0 && !this.#hasRows) await this.#run.pause(signal);
