@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { compareIds } from "../src/core/contract/compare-ids.ts";
 import { Refusal } from "../src/core/server/answer.ts";
-import { IdOrder, PageHabits, type Question } from "../src/core/sync/walk/answers.ts";
+import { IdOrder, PageLengths, type Question } from "../src/core/sync/walk/answers.ts";
 import type { FetchedPage, PageRequest } from "../src/core/sync/walk/pages.ts";
 import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
 import { type Interval, lengthMs, subtract } from "../src/core/words/intervals.ts";
@@ -530,11 +530,11 @@ describe("the questions of a window", () => {
   async function walked(
     ledger: AccountBills,
     quirks: Quirks = {},
-    options: { lie?: Lie; cursor?: string; habits?: PageHabits } = {},
+    options: { lie?: Lie; cursor?: string; lengths?: PageLengths } = {},
   ) {
-    const { lie = (page: WirePage) => page, cursor, habits = new PageHabits() } = options;
+    const { lie = (page: WirePage) => page, cursor, lengths = new PageLengths() } = options;
     const source = sourceOf(ledger, quirks);
-    const questions = new WindowQuestions({ to, cursor, order: new IdOrder(), habits });
+    const questions = new WindowQuestions({ to, cursor, order: new IdOrder(), lengths });
     const served = new Set<string>();
     const asked: Question[] = [];
     const doubts: string[] = [];
@@ -572,7 +572,7 @@ describe("the questions of a window", () => {
     const missing: string[] = [];
     const proven: Interval[] = [];
     const walks: Walk[] = [{ window: { from, to } }];
-    const deps = { idOrder: new IdOrder(), pageHabits: new PageHabits() };
+    const deps = { idOrder: new IdOrder(), pageLengths: new PageLengths() };
     let asked = 0;
     for (const walk of walks) {
       const walked = walkOf(() => ({}), walk, {
@@ -626,10 +626,10 @@ describe("the questions of a window", () => {
   });
 
   /** What a run knows after it was served a page of so many rows. */
-  function pagesOf(rows: number): PageHabits {
-    const habits = new PageHabits();
-    habits.learnFrom(rows);
-    return habits;
+  function pagesOf(rows: number): PageLengths {
+    const lengths = new PageLengths();
+    lengths.learnFrom(rows);
+    return lengths;
   }
 
   const drawQuirks = (random: Random): Quirks => ({
@@ -788,8 +788,8 @@ describe("the questions of a window", () => {
         5,
       ],
     ])("%s", async (_title, bills, questions, longest = 100) => {
-      const habits = pagesOf(longest);
-      const { asked } = await walked(everyMinute(bills), {}, { habits });
+      const lengths = pagesOf(longest);
+      const { asked } = await walked(everyMinute(bills), {}, { lengths });
       expect(asked).toHaveLength(questions);
     });
   });
@@ -806,7 +806,11 @@ describe("the questions of a window", () => {
 
   describe("an answer is not believed", () => {
     test("whose rows have no id to go on by, and fill a page", () => {
-      const questions = new WindowQuestions({ to, order: new IdOrder(), habits: new PageHabits() });
+      const questions = new WindowQuestions({
+        to,
+        order: new IdOrder(),
+        lengths: new PageLengths(),
+      });
       const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));
       const answer = { rows, endId: undefined, servedFrom: from };
       expect(questions.judge(answer)).toMatch(/no row of a full page has an id/);

@@ -1,10 +1,10 @@
-import { PageHabits } from "../../src/core/sync/walk/answers.ts";
+import { PageLengths } from "../../src/core/sync/walk/answers.ts";
 import { type WalkedLedger, WindowWalk } from "../../src/core/sync/walk/walk.ts";
 import type { Walk } from "../../src/core/words/ledger.ts";
 import type { PageCommit } from "../../src/core/words/page.ts";
 
-export type WalkDeps = Omit<WalkedLedger, "ledger" | "pageHabits" | "shown" | "pause" | "doubt"> &
-  Partial<Pick<WalkedLedger, "pageHabits" | "pause" | "doubt">> & {
+export type WalkDeps = Omit<WalkedLedger, "ledger" | "pageLengths" | "shown" | "pause" | "doubt"> &
+  Partial<Pick<WalkedLedger, "pageLengths" | "pause" | "doubt">> & {
     readonly commitPage: (page: PageCommit) => Promise<void>;
     readonly partsOf?: (pagesLeft: number) => number;
     /** Called with each window that the walk hands back. */
@@ -18,7 +18,7 @@ export async function walkWindow(
   window: Walk,
 ): Promise<void> {
   const nothing = { shown: new Map(), pause: async () => undefined, doubt: () => undefined };
-  const walked = { ...nothing, pageHabits: new PageHabits(), ...run, ledger };
+  const walked = { ...nothing, pageLengths: new PageLengths(), ...run, ledger };
   const { signal } = new AbortController();
   const walk = new WindowWalk(walked, window, { signal, partsOf });
   while (!walk.isOver) {

@@ -101,7 +101,7 @@ async function readPiece(
   { reader, compared, spans, signal, exchangeNow }: PiecesDeps,
   piece: Interval,
 ): Promise<readonly Interval[]> {
-  const { ledger, pageHabits } = reader;
+  const { ledger, pageLengths } = reader;
   const api = billsApiOf(ledger.productType);
   const startedAt = exchangeNow();
   const pages = new PagesWithinHorizon((request) => reader.ask(request, signal), exchangeNow);
@@ -120,9 +120,9 @@ async function readPiece(
     const strays = new Strays();
     strays.judge(places, page.request);
     strays.refuseDoubtful(`${isoTime(piece.from)} to ${isoTime(piece.to)}`);
-    pageHabits.learnFrom(page.rows.length);
+    pageLengths.learnFrom(page.rows.length);
     const isCut =
-      pageHabits.mayBeCut(page.rows.length, pageSizeMax) ||
+      pageLengths.mayBeCut(page.rows.length, pageSizeMax) ||
       (intersect([piece], spans).length > 0 && (await showsOlder(api, pages, piece, places)));
     if (isCut && lengthMs([piece]) > crowdMs) return partsOf(piece, places);
     // Few milliseconds may fill several pages, which follow by falling ids.

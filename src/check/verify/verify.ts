@@ -6,7 +6,7 @@ import { probeAccount } from "../../core/sync/ledger-reader.ts";
 import type { LedgerStore } from "../../core/sync/ledger-run.ts";
 import { type BillsDeps, LedgerRun } from "../../core/sync/ledger-run.ts";
 import { readLedgers } from "../../core/sync/run.ts";
-import { PageHabits } from "../../core/sync/walk/answers.ts";
+import { PageLengths } from "../../core/sync/walk/answers.ts";
 import { isStray } from "../../core/sync/walk/strays.ts";
 import { type Interval, intersect, interval } from "../../core/words/intervals.ts";
 import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
@@ -76,11 +76,11 @@ class LedgerVerify extends LedgerRun {
   readonly #deps: VerifyDeps;
   readonly #compared: ComparedSpan;
 
-  /** @param pageHabits shared by the account's ledgers. */
-  constructor(deps: VerifyDeps, ledger: Ledger, pageHabits: PageHabits) {
+  /** @param pageLengths shared by the account's ledgers. */
+  constructor(deps: VerifyDeps, ledger: Ledger, pageLengths: PageLengths) {
     const store = new ComparedSpan(deps, ledger);
     const held = { store, assertHeld: deps.assertHeld };
-    super({ ...deps, held, settleLagMs: 0 }, ledger, pageHabits);
+    super({ ...deps, held, settleLagMs: 0 }, ledger, pageLengths);
     this.#deps = deps;
     this.#compared = store;
   }
@@ -109,8 +109,8 @@ export function ledgerVerifiers(
   deps: VerifyDeps,
   account: string,
 ): (productType: ProductType) => LedgerVerify {
-  const pageHabits = new PageHabits();
-  return (productType) => new LedgerVerify(deps, { account, productType }, pageHabits);
+  const pageLengths = new PageLengths();
+  return (productType) => new LedgerVerify(deps, { account, productType }, pageLengths);
 }
 
 /**

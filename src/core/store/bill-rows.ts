@@ -12,7 +12,7 @@ import type { Ledger } from "../words/ledger.ts";
 /** A bill of one account, and what it is stored with. */
 export type BillRow = { readonly productType: ProductType; readonly bill: BillText };
 export type StoredRow = BillRow & { readonly ingestedAt: string };
-export type BillKey = { readonly productType: ProductType; readonly billId: string };
+type BillKey = { readonly productType: ProductType; readonly billId: string };
 
 const keyed = ["account", "product_type", "bill_id", "ingested_at"];
 
@@ -31,7 +31,7 @@ export const contents = Object.entries(getTableColumns(bills))
 
 export const contentColumns = contents.map(({ name }) => name);
 
-/** The columns of a bill's content, in the order of {@link unnested}. */
+/** The columns of a bill's content, in the order of {@link billArrays}. */
 export const contentList: SQL = sql.raw(contentColumns.join(", "));
 
 /** The same of the row that a conflict kept out. */
@@ -86,25 +86,21 @@ export const servedOver = (
 ): BillText =>
   productType === fundingWallet && stored !== undefined ? { ...served, fee: stored.fee } : served;
 
-/** Content as the rows of a table, beside columns of the caller's. */
-export const unnested = (
-  rows: readonly { readonly bill: BillText }[],
-  columns: typeof contents = contents,
-): SQL =>
+/** Bills as arrays for `unnest`: product type, id, and the columns of {@link contentList}. */
+export const billArrays = (rows: readonly BillRow[]): SQL =>
   sql.join(
-    columns.map(({ field, type }) => {
-      const values = rows.map(({ bill }) =>
-        field === "cTimeMs" ? isoTime(timeFrom(bill.cTimeMs)) : bill[field],
-      );
-      return sql`${textArray(values)}::${sql.raw(type)}[]`;
-    }),
+    [
+      sql`${textArray(rows.map(({ productType }) => productType))}::text[]`,
+      sql`${textArray(rows.map(({ bill }) => bill.billId))}::text[]`,
+      ...contents.map(({ field, type }) => {
+        const values = rows.map(({ bill }) =>
+          field === "cTimeMs" ? isoTime(timeFrom(bill.cTimeMs)) : bill[field],
+        );
+        return sql`${textArray(values)}::${sql.raw(type)}[]`;
+      }),
+    ],
     sql`, `,
   );
-
-/** Keys as two arrays for `unnest`. */
-export const keyArrays = (keys: readonly BillKey[]): SQL => sql`
-        ${textArray(keys.map(({ productType }) => productType))}::text[],
-        ${textArray(keys.map(({ billId }) => billId))}::text[]`;
 
 /**
  * The stored bills among these of an account, within a transaction. Ordering by the key forces a look-up through
@@ -126,7 +122,10 @@ export async function readBillsByKey(
       bills.product_type as ledger,
       ${timeText(sql`bills.ingested_at`)} as "ingestedAt",
       ${billTextColumns}
-    from unnest(${keyArrays(keys)}) as asked (product_type, bill_id)
+    from unnest(
+      ${textArray(keys.map(({ productType }) => productType))}::text[],
+      ${textArray(keys.map(({ billId }) => billId))}::text[]
+    ) as asked (product_type, bill_id)
     cross join lateral (
       select *
       from bills

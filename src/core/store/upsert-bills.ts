@@ -8,20 +8,19 @@ import type { PageCommit, PageCounts } from "../words/page.ts";
 import { countStored } from "./bill-counts.ts";
 import {
   type BillRow,
+  billArrays,
   contentList,
   excludedList,
   isSame,
-  keyArrays,
   readBillsByKey,
   type StoredRow,
   servedOver,
   textOf,
-  unnested,
 } from "./bill-rows.ts";
 import { insertMissingTypes, readMissingTypes } from "./reference/stored-business-types.ts";
 
 /*
- * Bills are written in three steps: a look says which are stored and with what content, `changesOf` decides
+ * Bills are written in three steps: a look-up says which are stored and with what content, `changesOf` decides
  * here what is written, and `writeBills` sends it all at once. Nothing is sent twice: on a line of 24 kB/s
  * the bills themselves take most of the time.
  */
@@ -61,7 +60,6 @@ export async function lookUpBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
 ): Promise<BillsBefore> {
-  const account = pages[0]?.ledger.account ?? "";
   const ledgers = Map.groupBy(pages, ({ ledger }) => ledger.productType);
   const keys = [...ledgers].flatMap(([productType, ofLedger]) =>
     [...new Set(ofLedger.flatMap(({ bills }) => bills.map(({ billId }) => billId)))].map(
@@ -70,7 +68,7 @@ export async function lookUpBills(
   );
   const [server, stored, missingTypes] = await Promise.all([
     askServer(tx),
-    readBillsByKey(tx, account, keys),
+    readBillsByKey(tx, accountOf(pages), keys),
     readMissingTypes(tx, pages),
   ]);
   return { ...server, stored, missingTypes };
@@ -93,6 +91,8 @@ export async function askServer(
   const { now, mayDropRows } = onlyRow(rows, "the database's time");
   return { now: timeFrom(now), mayDropRows };
 }
+
+const accountOf = ([first]: readonly BillsOfPage[]): string => first?.ledger.account ?? "";
 
 const keyOf = (productType: ProductType, billId: string) => `${productType} ${billId}`;
 
@@ -128,8 +128,10 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
     return counted;
   });
   const written = [...changed].sort(([one], [other]) => (one < other ? -1 : 1));
-  const account = pages[0]?.ledger.account ?? "";
-  return { account, counts, replaced, written: written.map(([, change]) => change) };
+  return {
+    ...{ account: accountOf(pages), counts, replaced },
+    written: written.map(([, change]) => change),
+  };
 }
 
 /** Sends all statements at once. @throws DatabaseError where the database stored less than was sent. */
@@ -157,11 +159,10 @@ async function upsert(
   // To look for a conflict takes the server a fifth longer. The account's holder alone writes its bills: he knows of each.
   const onConflict = sql`on conflict (account, product_type, bill_id) do update
     set (${contentList}, ingested_at) = (${excludedList}, excluded.ingested_at)`;
-  const keys = written.map(({ productType, bill: { billId } }) => ({ productType, billId }));
   const { rowCount } = await tx.execute(sql`
     insert into bills (account, product_type, bill_id, ${contentList}, ingested_at)
     select ${account}, product_type, bill_id, ${contentList}, ${isoTime(now)}::timestamptz
-    from unnest(${keyArrays(keys)}, ${unnested(written)}) as written (product_type, bill_id, ${contentList})
+    from unnest(${billArrays(written)}) as written (product_type, bill_id, ${contentList})
     ${replaced.length === 0 ? sql`` : onConflict}`);
   if (rowCount !== written.length) {
     throw new DatabaseError(
@@ -177,7 +178,6 @@ async function keepReplaced(
   { account, replaced }: BillChanges,
   now: EpochMs,
 ): Promise<void> {
-  const keys = replaced.map(({ productType, bill: { billId } }) => ({ productType, billId }));
   await tx.execute(sql`
     insert into bill_revisions (
       account, product_type, bill_id, revision, ${contentList}, ingested_at, replaced_at
@@ -197,8 +197,7 @@ async function keepReplaced(
       ingested_at,
       ${isoTime(now)}::timestamptz
     from unnest(
-      ${keyArrays(keys)},
-      ${unnested(replaced)},
+      ${billArrays(replaced)},
       ${textArray(replaced.map(({ ingestedAt }) => ingestedAt))}::timestamptz[],
       ${textArray(replaced.map(({ place }) => String(place)))}::int[]
     ) as replaced (product_type, bill_id, ${contentList}, ingested_at, place)`);

@@ -5,7 +5,7 @@ import type { Client } from "../exchange/client.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { RejectedRow } from "../words/page.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import { IdOrder, PageHabits } from "./walk/answers.ts";
+import { IdOrder, PageLengths } from "./walk/answers.ts";
 import { type FetchedPage, readRows } from "./walk/pages.ts";
 
 // If the walk of their window is not served one of these bills, its time stays unread.
@@ -20,7 +20,7 @@ type LedgerReaderDeps = {
   /** Called after every request, with its failure if it failed. */
   readonly onAttempt: (failure: ExchangeError | undefined) => void;
   /** What is known about the exchange's pages. The ledgers of an account's run share it. Default nothing. */
-  readonly pageHabits?: PageHabits | undefined;
+  readonly pageLengths?: PageLengths | undefined;
 };
 
 /** A refusal because the account is in the other mode is an answer, on which the caller acts. */
@@ -35,7 +35,7 @@ export class LedgerReader {
   readonly ledger: Ledger;
   /** What is known about the order of the ledger's ids. Its walks share it. */
   readonly idOrder: IdOrder;
-  readonly pageHabits: PageHabits;
+  readonly pageLengths: PageLengths;
   /** The rows that probes were served. */
   readonly probed: { readonly bills: Bill[]; readonly rejected: RejectedRow[] } = {
     bills: [],
@@ -49,7 +49,7 @@ export class LedgerReader {
   constructor(deps: LedgerReaderDeps, ledger: Ledger) {
     this.#deps = deps;
     this.ledger = ledger;
-    this.pageHabits = deps.pageHabits ?? new PageHabits();
+    this.pageLengths = deps.pageLengths ?? new PageLengths();
     this.idOrder = new IdOrder(billsApiOf(ledger.productType).idDisorderMs);
   }
 
@@ -109,7 +109,7 @@ export class LedgerReader {
       const asking = { priority: 0, isAnswer: isAnswerToProbe };
       const few = () => ({ limit: probedRows });
       const page = await this.#ask(few, this.#deps.signal, asking);
-      this.pageHabits.learnFrom(page.rows.length);
+      this.pageLengths.learnFrom(page.rows.length);
       // Nothing of it is stored, so the rows' own texts are not looked at.
       const rows = { ...page, rowTexts: () => [] };
       const { bills, rejected } = readRows(billsApiOf(this.ledger.productType), rows);

@@ -11,7 +11,7 @@ import type { PageCommit, PageCounts } from "../words/page.ts";
 import { isNeverRead, planLedger, readTime } from "../words/plan.ts";
 import { failureScope } from "./failure-scope.ts";
 import { LedgerReader } from "./ledger-reader.ts";
-import { isPlaced, type PageHabits } from "./walk/answers.ts";
+import { isPlaced, type PageLengths } from "./walk/answers.ts";
 import { placesOf } from "./walk/pages.ts";
 import { WindowWalk } from "./walk/walk.ts";
 import type { PartsOf } from "./walks.ts";
@@ -93,12 +93,12 @@ export class LedgerRun extends LedgerReader {
   readonly #stopped = new AbortController();
   #error: unknown;
 
-  /** @param pageHabits shared by the account's ledgers. */
-  constructor(deps: BillsDeps, ledger: Ledger, pageHabits?: PageHabits) {
+  /** @param pageLengths shared by the account's ledgers. */
+  constructor(deps: BillsDeps, ledger: Ledger, pageLengths?: PageLengths) {
     const { client, held, signal, onProgress } = deps;
     const onAttempt = (failure: ExchangeError | undefined) =>
       onProgress({ ledger, event: "request", failure });
-    super({ client, assertHeld: held.assertHeld, signal, onAttempt, pageHabits }, ledger);
+    super({ client, assertHeld: held.assertHeld, signal, onAttempt, pageLengths }, ledger);
     this.#deps = deps;
   }
 

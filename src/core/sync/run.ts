@@ -17,7 +17,7 @@ import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recov
 import { askBalances, recordBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
-import { PageHabits } from "./walk/answers.ts";
+import { PageLengths } from "./walk/answers.ts";
 import { type PartsOf, Walks } from "./walks.ts";
 
 /** The account that a run syncs. */
@@ -71,9 +71,9 @@ export async function syncAccount(
   let runs: readonly LedgerRun[] = [];
   try {
     const state = await held.store.read((from) => readAccountState(from, name));
-    const pageHabits = new PageHabits();
+    const pageLengths = new PageLengths();
     const ledgerOf = (productType: ProductType) =>
-      new LedgerRun(deps, { account: name, productType }, pageHabits);
+      new LedgerRun(deps, { account: name, productType }, pageLengths);
     const asking = { ...deps, assertHeld: held.assertHeld };
     const identity = await identifyAccount(asking, account, state, ledgerOf);
     const { mode, info } = identity;

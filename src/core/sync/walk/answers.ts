@@ -114,10 +114,10 @@ export const pageRowsMin = 3;
  * What answers have shown about the exchange's pages. The walks of a run share one, since they ask the
  * same exchange.
  */
-export class PageHabits {
+export class PageLengths {
   #longest = 0;
 
-  /** Notes how many rows a page held. */
+  /** @param rows how many rows a page had. */
   learnFrom(rows: number): void {
     this.#longest = Math.max(this.#longest, rows);
   }

@@ -8,7 +8,7 @@ import {
   isPlaced,
   lowestId,
   overlapRowsMin,
-  type PageHabits,
+  type PageLengths,
   type PlacedRow,
   pageRowsMin,
   type RowPlace,
@@ -51,7 +51,7 @@ const askedBelow = (below: Place | undefined): IdQuestion => ({
  * ids. Two such answers in a row show it.
  */
 export class IdWalk {
-  readonly #habits: PageHabits;
+  readonly #lengths: PageLengths;
   readonly #order: IdOrder;
   #asked: IdQuestion;
   #lowest: Place | undefined;
@@ -64,8 +64,8 @@ export class IdWalk {
   #lowestEndId: string | undefined;
 
   /** @param cursor the place at which an earlier run stopped. How its pages overlapped is not known. */
-  constructor(habits: PageHabits, order: IdOrder, cursor?: string) {
-    this.#habits = habits;
+  constructor(lengths: PageLengths, order: IdOrder, cursor?: string) {
+    this.#lengths = lengths;
     this.#order = order;
     this.#lowest = cursor === undefined ? undefined : { billId: cursor };
     this.#asked = askedBelow(this.#lowest);
@@ -123,7 +123,7 @@ export class IdWalk {
     if (goesOn) this.#narrowestMs = Math.min(this.#narrowestMs, spanMs);
     if (!isLower) return this.#askLower(answer, rows);
     this.#lowest = next;
-    this.#goOn(rows, this.#habits.mayBeCut(answer.rows.length, answer.limit));
+    this.#goOn(rows, this.#lengths.mayBeCut(answer.rows.length, answer.limit));
     return undefined;
   }
 

@@ -7,7 +7,7 @@ import {
   isPlaced,
   lowestId,
   oldestRow,
-  type PageHabits,
+  type PageLengths,
   type PlacedRow,
   type Question,
 } from "./answers.ts";
@@ -25,7 +25,7 @@ type PageEnd = {
  */
 export class NewestCheck {
   readonly #endTime: EpochMs;
-  readonly #habits: PageHabits;
+  readonly #lengths: PageLengths;
   #first: PageEnd | undefined;
   #newest: EpochMs | undefined;
   #isPassed = false;
@@ -35,9 +35,9 @@ export class NewestCheck {
   #unread: PlacedRow | undefined;
 
   /** @param endTime the end of the time that is asked for. Later bills may still appear. */
-  constructor(endTime: EpochMs, habits: PageHabits) {
+  constructor(endTime: EpochMs, lengths: PageLengths) {
     this.#endTime = endTime;
-    this.#habits = habits;
+    this.#lengths = lengths;
   }
 
   end(): void {
@@ -57,7 +57,7 @@ export class NewestCheck {
     const oldest = oldestRow(placed)?.cTime;
     const lowest = lowestId(placed.map(({ billId }) => billId));
     if (oldest === undefined || lowest === undefined) return;
-    this.#first ??= { lowest, oldest, mayBeCut: this.#habits.mayBeCut(rows.length, limit) };
+    this.#first ??= { lowest, oldest, mayBeCut: this.#lengths.mayBeCut(rows.length, limit) };
   }
 
   /** The question about the time above the newest bill; undefined where it is not needed. */
@@ -75,7 +75,7 @@ export class NewestCheck {
     const isUnread = ({ cTime }: PlacedRow) => cTime > newest && cTime < endTime;
     this.#unread ??= rows.filter(isPlaced).find(isUnread);
     if (this.#unread) return `bill ${this.#unread.billId} is missing from the window's first page`;
-    if (!this.#skipsNewest && this.#habits.mayBeCut(rows.length, limit)) this.#skipsNewest = true;
+    if (!this.#skipsNewest && this.#lengths.mayBeCut(rows.length, limit)) this.#skipsNewest = true;
     else this.end();
     return undefined;
   }

@@ -133,7 +133,7 @@ export class ServedRows {
     this.#idOf = idOf;
   }
 
-  unknown({ bills, rejected }: ReadRows): ReadRows {
+  newOf({ bills, rejected }: ReadRows): ReadRows {
     const page = new Map<string, string>();
     const isUnknown = (key: string, text: string) => {
       page.set(key, text);

@@ -7,7 +7,7 @@ import {
   isPlaced,
   oldestRow,
   overlapRowsMin,
-  type PageHabits,
+  type PageLengths,
   type PlacedRow,
   type Question,
 } from "./answers.ts";
@@ -28,7 +28,7 @@ type WindowOptions = {
   /** What is known about the ledger's ids. Each answer adds to it. */
   readonly order: IdOrder;
   /** What is known about the exchange's pages. Each answer adds to it. */
-  readonly habits: PageHabits;
+  readonly lengths: PageLengths;
 };
 
 /**
@@ -56,12 +56,12 @@ export class WindowQuestions {
   readonly #newestCheck: NewestCheck;
 
   constructor(options: WindowOptions) {
-    const { to, settledTo = to, cursor, order, habits } = options;
+    const { to, settledTo = to, cursor, order, lengths } = options;
     this.#options = options;
-    this.#byId = new IdWalk(habits, order, cursor);
+    this.#byId = new IdWalk(lengths, order, cursor);
     this.#isResumed = cursor !== undefined;
     this.#isByTime = order.isByTime;
-    this.#newestCheck = new NewestCheck(epochMs(Math.min(to, settledTo)), habits);
+    this.#newestCheck = new NewestCheck(epochMs(Math.min(to, settledTo)), lengths);
     this.#turnToTimes();
   }
 
@@ -108,13 +108,13 @@ export class WindowQuestions {
   judge(page: Omit<Answer, "limit">): Doubt | undefined {
     const question = this.next;
     if (question === undefined) return undefined;
-    const { order, habits } = this.#options;
+    const { order, lengths } = this.#options;
     // An id that only repeats the question's leads nowhere.
     const endId = page.endId === question.idLessThan ? undefined : page.endId;
     const answer = { ...page, endId, limit: question.limit };
     if (question.startTime !== undefined) return this.#newestCheck.judge(answer);
     const placed = answer.rows.filter(isPlaced);
-    habits.learnFrom(answer.rows.length);
+    lengths.learnFrom(answer.rows.length);
     order.learnFrom([...this.#lastPage, ...placed]);
     if (placed.length > 0) this.#lastPage = placed;
     this.#known = oldestRow(this.#known ? [...placed, this.#known] : placed);
@@ -142,10 +142,10 @@ export class WindowQuestions {
     // There is a bill below a stored cursor. The walk begins again if none is served, or if the answer
     // cannot be judged because the cursor's time is not known, or if the answer may have nothing but what the
     // earlier run was served.
-    const { habits, order } = this.#options;
+    const { lengths, order } = this.#options;
     const hasOnlyOverlap = answer.rows.length <= order.overlapRowsMax;
     const isAnew = doubt !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
-    if (this.#isResumed && isAnew) this.#byId = new IdWalk(habits, order);
+    if (this.#isResumed && isAnew) this.#byId = new IdWalk(lengths, order);
     else if (this.#isResumed) this.#newestCheck.end();
     this.#isResumed = false;
     return undefined;
@@ -156,9 +156,9 @@ export class WindowQuestions {
     if (!this.#hasEndedById) return;
     const isOrdered = this.doIdsFollow;
     if (this.#byTime?.isOrdered && !isOrdered) this.#byTime = undefined;
-    const { to, habits } = this.#options;
+    const { to, lengths } = this.#options;
     const [known, newestPage] = [this.#known, this.#newestPage];
-    this.#byTime ??= new TimeWalk({ to, habits, known, newestPage, isOrdered });
+    this.#byTime ??= new TimeWalk({ to, lengths, known, newestPage, isOrdered });
   }
 
   /** Whether ids follow the times: any two pages overlapped by at least twice the disorder that was seen. */

@@ -8,7 +8,7 @@ import {
   lowestId,
   missing,
   oldestRow,
-  type PageHabits,
+  type PageLengths,
   type PlacedRow,
   unservedWitness,
 } from "./answers.ts";
@@ -36,7 +36,7 @@ type Step = Down | Inside | Past | ById;
 type TimeWalkOptions = {
   /** The end of the window. */
   readonly to: EpochMs;
-  readonly habits: PageHabits;
+  readonly lengths: PageLengths;
   /** The oldest bill of all answers; of one millisecond, the lowest id. */
   readonly known: PlacedRow | undefined;
   /** The rows of the window's newest page, if it was read. */
@@ -216,7 +216,7 @@ export class TimeWalk {
   }
 
   #mayBeCut({ rows, limit }: Answer): boolean {
-    return this.#options.habits.mayBeCut(rows.length, limit);
+    return this.#options.lengths.mayBeCut(rows.length, limit);
   }
 
   /** Goes on after an answer by time that should have had the oldest bill. */

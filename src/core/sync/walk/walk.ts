@@ -8,7 +8,7 @@ import type { Ledger, Walk } from "../../words/ledger.ts";
 import type { PageCommit, ReadRows, WalkEnd } from "../../words/page.ts";
 import { ResumePlace } from "../../words/place.ts";
 import { horizonAt, settledTo, startSlackMs } from "../../words/plan.ts";
-import type { Answer, Doubt, IdOrder, PageHabits } from "./answers.ts";
+import type { Answer, Doubt, IdOrder, PageLengths } from "./answers.ts";
 import {
   type EdgePage,
   type FetchedPage,
@@ -27,7 +27,7 @@ export type WalkedLedger = {
   readonly ledger: Ledger;
   /** What is known about the order of the ledger's ids, and about the exchange's pages. */
   readonly idOrder: IdOrder;
-  readonly pageHabits: PageHabits;
+  readonly pageLengths: PageLengths;
   /** The times of bills, by id, that the run's first question was served and that are not stored. */
   readonly shown: Map<string, EpochMs>;
   /** The exchange's time when the run was planned. */
@@ -105,7 +105,7 @@ export class WindowWalk {
       settledTo: settledTo(run.settleLagMs, run.plannedAt, this.#startedAt),
       cursor,
       order: run.idOrder,
-      habits: run.pageHabits,
+      lengths: run.pageLengths,
     });
     this.#pages = new PagesWithinHorizon(
       (request) => this.#send(request),
@@ -192,7 +192,7 @@ export class WindowWalk {
     const hasPassed = this.#doubt === undefined && this.#hasPassedItsPart;
     this.#isOver = hasPassed || request === undefined || this.#questions.next === undefined;
     const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
-    const rows = this.#served.unknown({ ...read, bills });
+    const rows = this.#served.newOf({ ...read, bills });
     const end = this.#isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
     this.#unmet = this.#unmetIn(rows, end);
     return this.#pageOf(rows, end);
