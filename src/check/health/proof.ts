@@ -108,8 +108,13 @@ function stepsOf(accounts: readonly string[] | undefined, { from, to }: Span, is
     ],
     sql` and `,
   );
+  // No index begins with the time: each ledger's newest bills are looked up.
+  const ofLedgers = sql`ledgers
+          join bills
+            on bills.account = ledgers.account
+            and bills.product_type = ledgers.product_type`;
   const rows = [
-    { from: sql`bills`, where: ofPeriod },
+    { from: ofLedgers, where: ofPeriod },
     ...(from === undefined || !isWhole ? [] : [rowsBeside(isOneOf(accounts), true, from)]),
     ...(to === undefined || !isWhole ? [] : [rowsBeside(isOneOf(accounts), false, to)]),
   ];
