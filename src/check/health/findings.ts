@@ -6,7 +6,6 @@ import { isOneOf, msOf, textArray, timeFrom, timeOf } from "../../core/postgres/
 import { ledgerTimes } from "../../core/store/known-time.ts";
 import { openRejections } from "../../core/store/rejected-bills.ts";
 import { comparedBalances } from "../../core/store/wallet-balances.ts";
-import { frequentTypesArray } from "../../core/views/bill-sums.ts";
 import { accountFlags } from "../../core/views/ledgers.ts";
 import { walletOf as walletColumn } from "../../core/views/wallet-moves.ts";
 import type { Interval } from "../../core/words/intervals.ts";
@@ -462,21 +461,6 @@ function breakFindings(scope: FindingScope): readonly SQL[] {
   ];
 }
 
-/**
- * The bills of types without a category, a type at a time. The few that are not of frequent types are found by the index
- * bills_rare; a frequent type has no category only if somebody said so.
- */
-const unclassifiedBills = (isOf: SQL): SQL => sql`
-          select bills.account, bills.product_type, coin, business_type, c_time, amount, fee
-          from ledgers
-          cross join business_types
-          join bills
-            on bills.account = ledgers.account
-            and bills.product_type = ledgers.product_type
-            and bills.business_type = code
-          where category = 'unclassified'
-            and ${isOf}`;
-
 /** Findings of single rows or milliseconds: rejected, recovered in part, or of a type without a category. */
 function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
   const isOne = isOneOf(accounts);
@@ -522,11 +506,7 @@ function rowFindings({ accounts, span }: FindingScope): readonly SQL[] {
           count(*) as bills,
           date_trunc('day', min(c_time), 'UTC') as since,
           date_trunc('day', max(c_time), 'UTC') + interval '24 hours' as until
-        from (
-          ${unclassifiedBills(sql`code <> all (${frequentTypesArray}) and business_type <> all (${frequentTypesArray})`)}
-          union all
-          ${unclassifiedBills(sql`code = any (${frequentTypesArray})`)}
-        ) as bills
+        from unclassified_bills
         where (amount <> 0 or fee <> 0)
           and ${sql.join(times, sql` and `)}
           and ${isOne}

@@ -159,7 +159,9 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
     text: readSqlFile(`days/${file}`, { ...daysWords, ...more }),
   });
   return [
-    ...["ledger_coins", "chains", "chain_days", "rare_entries"].map((name) => view(name)),
+    ...["ledger_coins", "chains", "chain_days", "rare_entries", "unclassified_bills"].map((name) =>
+      view(name),
+    ),
     view("classic_activity", "wallet_activity", classic),
     view("unified_activity", "wallet_activity", unified),
   ];
