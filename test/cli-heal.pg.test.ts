@@ -136,7 +136,7 @@ function lagging(source: Source): Source {
     bills(request) {
       const { now, endTime = now } = request;
       const known = epochMs(Math.min(endTime, now - lagMs));
-      return source.bills(random() < 1 / 3 ? { ...request, endTime: known } : request);
+      return source.bills(random() < 1 / 2 ? { ...request, endTime: known } : request);
     },
   };
 }
