@@ -104,7 +104,10 @@ async function readPiece(
   const { ledger, pageLengths } = reader;
   const api = billsApiOf(ledger.productType);
   const startedAt = exchangeNow();
-  const pages = new PagesWithinHorizon((request) => reader.ask(request, signal), exchangeNow);
+  const pages = new PagesWithinHorizon(
+    { ask: (...asked) => reader.ask(...asked), exchangeNow },
+    signal,
+  );
   const commit = (rows: ReadRows, proven: readonly Interval[]) => {
     const next = { end: { proven, lost: subtract([piece], proven) } };
     return compared.commitPage({

@@ -23,8 +23,12 @@ export type FetchedPage = BillPage & {
   readonly rowTexts: () => readonly string[];
 };
 
-/** Asks for a page. `request` is called when the rate limit allows sending, and again for each retry. */
-type AskPage = (request: () => PageRequest) => Promise<FetchedPage>;
+/** Whom pages are asked of. */
+export type PageReader = {
+  exchangeNow(): EpochMs;
+  /** @param request is called when the rate limit allows sending, and again for each retry. */
+  ask(request: () => PageRequest, signal: AbortSignal, priority?: number): Promise<FetchedPage>;
+};
 
 // The exchange may refuse even times inside its 90 days, if they are close to the edge. Then the next of
 // these margins is tried.
@@ -40,18 +44,25 @@ export type EdgePage = FetchedPage & {
 
 /** Asks for a window's pages, and never for time older than the horizon, which moves with every page. */
 export class PagesWithinHorizon {
-  readonly #ask: AskPage;
-  readonly #exchangeNow: () => EpochMs;
+  readonly #reader: PageReader;
+  readonly #signal: AbortSignal;
   #margin = 0;
   #readFrom = epochMs(0);
+  #sentAt: EpochMs;
 
-  constructor(ask: AskPage, exchangeNow: () => EpochMs) {
-    this.#ask = ask;
-    this.#exchangeNow = exchangeNow;
+  constructor(reader: PageReader, signal: AbortSignal) {
+    this.#reader = reader;
+    this.#signal = signal;
+    this.#sentAt = reader.exchangeNow();
+  }
+
+  /** When the last request was sent. */
+  get sentAt(): EpochMs {
+    return this.#sentAt;
   }
 
   /** @param window what is asked for of it; its start may be later than at the question before. */
-  async ask(question: Question, window: Interval): Promise<EdgePage> {
+  async ask(question: Question, window: Interval, priority = 0): Promise<EdgePage> {
     const { startTime: from = 0, endTime, idLessThan, limit } = question;
     for (; this.#margin < edgeMarginsMs.length; this.#margin++) {
       // Without the question's own start: a later start says nothing about what the exchange still serves.
@@ -59,7 +70,7 @@ export class PagesWithinHorizon {
       const requestNow = (): PageRequest => {
         // 1 ms wider than the window on both sides, in case the exchange excludes the bounds: from `from - 1`
         // to `to`, which is not part of the window.
-        const edge = horizonAt(this.#exchangeNow(), edgeMarginsMs[this.#margin]);
+        const edge = horizonAt(this.#reader.exchangeNow(), edgeMarginsMs[this.#margin]);
         servedAfter = Math.max(window.from - 1, edge);
         return {
           startTime: epochMs(Math.max(from, servedAfter)),
@@ -72,23 +83,25 @@ export class PagesWithinHorizon {
       let request = requestNow();
       if (request.startTime >= window.to) break;
       try {
-        const page = await this.#ask(() => {
+        const sent = () => {
+          this.#sentAt = this.#reader.exchangeNow();
           request = requestNow();
           return request;
-        });
+        };
+        const page = await this.#reader.ask(sent, this.#signal, priority);
         // On a slow network the horizon may have passed the start before the request arrived.
         const servedFrom = Math.max(servedAfter + 1, horizonAt(page.requestTime, 0));
         this.#readFrom = epochMs(Math.max(this.#readFrom, Math.min(servedFrom, window.to)));
         return { ...page, readFrom: this.#readFrom, request };
       } catch (error) {
-        const isEdge = request.startTime - horizonAt(this.#exchangeNow()) < edgeReachMs;
+        const isEdge = request.startTime - horizonAt(this.#reader.exchangeNow()) < edgeReachMs;
         const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
         const isLast = this.#margin === edgeMarginsMs.length - 1;
         if (!isRefusal || !isEdge || isLast) throw error;
       }
     }
     // The horizon has passed the whole window, so nothing of it can be read.
-    const requestTime = this.#exchangeNow();
+    const requestTime = this.#reader.exchangeNow();
     const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime };
     return { ...nothing, readFrom: window.to, request: undefined };
   }

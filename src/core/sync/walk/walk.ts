@@ -11,8 +11,7 @@ import { horizonAt, settledTo, startSlackMs } from "../../words/plan.ts";
 import type { Answer, Doubt, IdOrder, PageLengths } from "./answers.ts";
 import {
   type EdgePage,
-  type FetchedPage,
-  type PageRequest,
+  type PageReader,
   PagesWithinHorizon,
   placesOf,
   readRows,
@@ -23,7 +22,7 @@ import { Strays } from "./strays.ts";
 import { WindowPart } from "./window-part.ts";
 
 /** The ledger whose windows are walked, in a run. Its walks share all of it. */
-export type WalkedLedger = {
+export type WalkedLedger = PageReader & {
   readonly ledger: Ledger;
   /** What is known about the order of the ledger's ids, and about the exchange's pages. */
   readonly idOrder: IdOrder;
@@ -34,9 +33,6 @@ export type WalkedLedger = {
   readonly plannedAt: EpochMs;
   /** How long the newest time stays settling: stored, but not yet covered. */
   readonly settleLagMs: number;
-  exchangeNow(): EpochMs;
-  /** @param request is called when the rate limit allows sending, and again for each retry. */
-  ask(request: () => PageRequest, signal: AbortSignal, priority: number): Promise<FetchedPage>;
   /** Waits before another question about a window of which nothing was served yet. */
   pause(signal: AbortSignal): Promise<void>;
   /** Tells what is contradictory about an answer. */
@@ -78,7 +74,6 @@ export class WindowWalk {
   readonly #part: WindowPart;
   /** How many pages were asked for. */
   #number = 0;
-  #sentAt: EpochMs;
   #pagesLeft = Number.POSITIVE_INFINITY;
   #hasRows = false;
   #isOver = false;
@@ -99,7 +94,6 @@ export class WindowWalk {
     this.#place = new ResumePlace(cursor);
     this.#hasBegunBefore = startedAt !== undefined;
     this.#startedAt = startedAt ?? run.exchangeNow();
-    this.#sentAt = this.#startedAt;
     this.#questions = new WindowQuestions({
       to: window.to,
       settledTo: settledTo(run.settleLagMs, run.plannedAt, this.#startedAt),
@@ -107,10 +101,7 @@ export class WindowWalk {
       order: run.idOrder,
       lengths: run.pageLengths,
     });
-    this.#pages = new PagesWithinHorizon(
-      (request) => this.#send(request),
-      () => run.exchangeNow(),
-    );
+    this.#pages = new PagesWithinHorizon(run, options.signal);
     this.#part = new WindowPart(walk);
   }
 
@@ -147,7 +138,7 @@ export class WindowWalk {
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (this.#number > 0 && !this.#hasRows) await this.#run.pause(signal);
     this.#number += 1;
-    return this.#pages.ask(question, this.#part.asked);
+    return this.#pages.ask(question, this.#part.asked, this.#priority);
   }
 
   /**
@@ -155,14 +146,9 @@ export class WindowWalk {
    * goes first, so that all end at about the same time; first pages go before all others, since they show how long the walks
    * are.
    */
-  #send(request: () => PageRequest): Promise<FetchedPage> {
+  get #priority(): number {
     const leftMs = this.#part.window.from - horizonAt(this.#run.exchangeNow());
-    const sent = () => {
-      this.#sentAt = this.#run.exchangeNow();
-      return request();
-    };
-    const priority = leftMs < expiresSoonMs ? Number.POSITIVE_INFINITY : this.#pagesLeft;
-    return this.#run.ask(sent, this.#options.signal, priority);
+    return leftMs < expiresSoonMs ? Number.POSITIVE_INFINITY : this.#pagesLeft;
   }
 
   /**
@@ -247,7 +233,7 @@ export class WindowWalk {
     const isDescending =
       this.#doubt === undefined && !this.#isOver && !isAnew && this.#questions.isDescending;
     const pagesLeft = isDescending ? part.pagesLeft : 0;
-    const tookMs = this.#run.exchangeNow() - this.#sentAt;
+    const tookMs = this.#run.exchangeNow() - this.#pages.sentAt;
     this.#handedBack = part.divide(this.#options.partsOf(pagesLeft, tookMs));
     const handedBack = this.#handedBack.map((walk) => walk.window);
     const changesNothing = !isStoring && handedBack.length === 0 && this.#place.text === after;
