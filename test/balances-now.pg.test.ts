@@ -56,7 +56,7 @@ function house(name: string, options: Partial<SimulationOptions> = {}) {
     findings: async () => {
       const now = simulation.time.clock.now();
       const found = await readFindings(db, { now, accounts: [name] });
-      return found.filter(({ kind }) => kind === "unexplained");
+      return found.filter(({ kind, difference }) => kind === "unexplained" && difference !== null);
     },
     [Symbol.asyncDispose]: () => simulation[Symbol.asyncDispose](),
   };

@@ -3,7 +3,7 @@ import { type EpochMs, isoTime, secondMs } from "../../lib/time.ts";
 import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
 import type { WalletBalance } from "../contract/wallet-balances.ts";
 import type { Transaction } from "../postgres/connect.ts";
-import { isOneOf, textArray, timeOf } from "../postgres/values.ts";
+import { isOneOf, textArray, timeOf, timeText } from "../postgres/values.ts";
 import { dayOf, withBalance } from "../views/bill-sums.ts";
 import { chainOrder } from "../views/chain-order.ts";
 
@@ -80,16 +80,18 @@ export async function compareBalances(
   reconciled: ReadonlyMap<string, { readonly from: number; readonly to: number }>,
 ): Promise<void> {
   for (const [wallet, { from, to }] of reconciled) {
-    await tx.execute(sql`
-      update wallet_balances
-      set expected = found.expected
+    const { rows } = await tx.execute<
+      Record<"coin" | "seenAt", string> & { expected: string | null }
+    >(sql`
+      select coin, ${timeText(sql`first_seen_at`)} as "seenAt", expected::text as expected
       from (
-        select coin, first_seen_at, ${balanceAt(account, { wallet, from })} as expected
+        select coin, first_seen_at, before, ${balanceAt(account, { wallet, from })} as expected
         from (
           select distinct on (coin)
             coin,
             balance,
             first_seen_at,
+            expected as before,
             case when last_seen_at < ${timeOf(to)} then last_seen_at else first_seen_at end as at
           from wallet_balances
           where account = ${account}
@@ -98,11 +100,23 @@ export async function compareBalances(
           order by coin, first_seen_at desc
         ) as told
       ) as found
+      where before is distinct from expected`);
+    if (rows.length === 0) continue;
+    const column = (name: "coin" | "seenAt" | "expected") =>
+      textArray(rows.map((row) => row[name]));
+    // By values: distributed Postgres refuses an update whose condition reckons with times.
+    await tx.execute(sql`
+      update wallet_balances
+      set expected = found.expected
+      from unnest(
+        ${column("coin")}::text[],
+        ${column("seenAt")}::timestamptz[],
+        ${column("expected")}::numeric[]
+      ) as found (coin, first_seen_at, expected)
       where account = ${account}
         and wallet = ${wallet}
         and wallet_balances.coin = found.coin
-        and wallet_balances.first_seen_at = found.first_seen_at
-        and wallet_balances.expected is distinct from found.expected`);
+        and wallet_balances.first_seen_at = found.first_seen_at`);
   }
 }
 
