@@ -8,6 +8,11 @@ import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-b
 /*
  * A database may be 300 ms away, so pages take two round trips: all reads are sent together with BEGIN, and
  * all writes together with COMMIT. What would fail a page is read before it is written.
+ *
+ * A page is: BEGIN with the lease's epoch; the look-up of its bills, and of its window's cursor; the bills with their revisions;
+ * its window's move or end; COMMIT. Beside these are the database's time, with which bills are stored, a setting for the planner,
+ * whether rejected rows are open, which the page may supersede, and the ledger's count, so that status counts no bills. Rejected
+ * rows and unknown business types have statements where a page has some.
  */
 
 /** What is read before pages are written. */
