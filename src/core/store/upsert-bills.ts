@@ -153,7 +153,7 @@ export async function writeBills(
 
 async function upsert(
   tx: Transaction,
-  { account, written, replaced }: BillChanges,
+  { account, counts, written }: BillChanges,
   now: EpochMs,
 ): Promise<void> {
   // To look for a conflict takes the server a fifth longer. The account's holder alone writes its bills: he knows of each.
@@ -163,7 +163,7 @@ async function upsert(
     insert into bills (account, product_type, bill_id, ${contentList}, ingested_at)
     select ${account}, product_type, bill_id, ${contentList}, ${isoTime(now)}::timestamptz
     from unnest(${billArrays(written)}) as written (product_type, bill_id, ${contentList})
-    ${replaced.length === 0 ? sql`` : onConflict}`);
+    ${counts.every(({ restated }) => restated === 0) ? sql`` : onConflict}`);
   if (rowCount !== written.length) {
     throw new DatabaseError(
       `the database stored ${rowCount} of ${written.length} bills of account ${account}: ` +
