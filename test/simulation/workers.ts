@@ -34,17 +34,16 @@ export function startWorker(databaseUrl: string, mutant?: string): Worker {
   };
 }
 
-/** Gives each worker the next task when it has finished one, until told to stop. */
+/** Gives each worker the next task when it has finished one. */
 export async function workOff(
   workers: readonly Worker[],
   tasks: Iterable<Task>,
-  onDone: (done: Done, task: Task) => "go on" | "stop",
+  onDone: (done: Done) => void,
 ): Promise<void> {
   const next = tasks[Symbol.iterator]();
-  let isStopped = false;
   const drain = async (worker: Worker): Promise<void> => {
-    for (let task = next.next(); !isStopped && !task.done; task = next.next()) {
-      if (onDone(await worker.work(task.value), task.value) === "stop") isStopped = true;
+    for (let task = next.next(); !task.done; task = next.next()) {
+      onDone(await worker.work(task.value));
     }
   };
   await Promise.all(workers.map(drain));
