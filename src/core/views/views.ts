@@ -142,17 +142,23 @@ export function readViews(): readonly View[] {
  * each is of use only together with the others.
  */
 const dayViews = (): readonly { readonly name: string; readonly text: string }[] => {
-  const balance = (endDay: string, isWanted: string) =>
-    sql.raw(
-      readSqlFile("days/last_balance", {
-        ...words,
-        ...{ end_day: sql.raw(endDay), is_wanted: sql.raw(isWanted) },
-      }).trimEnd(),
-    );
+  const part = (name: string, more: Words) =>
+    sql.raw(readSqlFile(`days/${name}`, { ...words, ...more }).trimEnd());
+  const nearest = (direction: SQL, isNear: SQL) =>
+    part("nearest_shown", { direction, is_near: isNear });
+  const day = dayOf("bills");
+  const shownBefore = sql`${day} <= shown.day and bills.c_time < last_time - ${bookedMaxOf("chains.wallet")}`;
+  /** @param isWanted whether the balance is looked up at all. */
+  const balance = (end_day: SQL, isWanted: SQL) => {
+    const last_shown = nearest(sql`desc`, sql`${day} < ${end_day} and ${isWanted}`);
+    const shown_before = nearest(sql`desc`, shownBefore);
+    return part("last_balance", { end_day, last_shown, shown_before });
+  };
   const daysWords: Words = {
     ...words,
-    balance_before_day: balance("dated.day", "true"),
-    balance_after_day: balance("dated.day + 1", "day_sums.bills > 0"),
+    first_shown: nearest(sql`asc`, sql`opened.day is null`),
+    balance_before_day: balance(sql`dated.day`, sql`true`),
+    balance_after_day: balance(sql`dated.day + 1`, sql`day_sums.bills > 0`),
   };
   const view = (name: string, file = name, more: Words = {}) => ({
     name,

@@ -84,21 +84,7 @@ left join lateral (
         wallet_amount + wallet_fee as moved,
         row_number() over (order by row($entries_place) desc) as later
       from (
-        select first.day, first.c_time
-        from unnest(chains.product_types) as types (product_type)
-        cross join lateral (
-          select $bills_day as day, bills.c_time
-          from bills
-          where bills.account = chains.account
-            and bills.product_type = types.product_type
-            and bills.coin = chains.coin
-            and $bills_with_balance
-          order by $bills_day, bills.c_time
-          limit 1
-        ) as first
-        where opened.day is null
-        order by first.c_time
-        limit 1
+$first_shown
       ) as first
       join analytics.entries
         on entries.account = chains.account

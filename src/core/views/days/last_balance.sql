@@ -1,5 +1,4 @@
-  -- The last bill before a day that shows a balance, and the balance with what the bills after it moved. The placeholder
-  -- is_wanted says when it is looked up at all.
+  -- The last bill before a day that shows a balance, and the balance with what the bills after it moved.
   select
     shown.day,
     shown.c_time,
@@ -18,22 +17,7 @@
         entries.balance,
         row_number() over (order by row($entries_place)) as earlier
       from (
-        select last.day, last.c_time
-        from unnest(chains.product_types) as types (product_type)
-        cross join lateral (
-          select $bills_day as day, bills.c_time
-          from bills
-          where bills.account = chains.account
-            and bills.product_type = types.product_type
-            and bills.coin = chains.coin
-            and $bills_with_balance
-            and $bills_day < $end_day
-          order by $bills_day desc, bills.c_time desc
-          limit 1
-        ) as last
-        where $is_wanted
-        order by last.c_time desc
-        limit 1
+$last_shown
       ) as last
       join analytics.entries
         on entries.account = chains.account
@@ -78,22 +62,7 @@
         then exists (
           select 1
           from (
-            select before.day, before.c_time
-            from unnest(chains.product_types) as types (product_type)
-            cross join lateral (
-              select $bills_day as day, bills.c_time
-              from bills
-              where bills.account = chains.account
-                and bills.product_type = types.product_type
-                and bills.coin = chains.coin
-                and $bills_with_balance
-                and $bills_day <= shown.day
-                and bills.c_time < last_time - $chains_booked_max
-              order by $bills_day desc, bills.c_time desc
-              limit 1
-            ) as before
-            order by before.c_time desc
-            limit 1
+$shown_before
           ) as before
           join bills
             on bills.account = chains.account
