@@ -59,8 +59,9 @@ test("a thousand requests are sent, for what is nearest to the missing bill, and
   const span = { from, to: epochMs(from + 1) };
   const near = await readAgainIn(db, simulation, productType, [span]);
   expect(near.error).toBeUndefined();
-  // Of ten that are asked at once, some may be of one crowded millisecond.
-  expect([near.requests >= 1_000, near.requests < 1_010]).toEqual([true, true]);
+  // Ten pieces are asked at once. When the last request is sent, each may wait with a page and a look beyond that page.
+  expect(near.requests).toBeGreaterThanOrEqual(1_000);
+  expect(near.requests).toBeLessThan(1_020);
   const stored = await readStoredBills(db, { account: name, productType });
   const ids = new Set(stored.map(({ billId }) => billId));
   const isNear = ({ cTime }: { readonly cTime: number }) => Math.abs(cTime - from) < dayMs;
