@@ -45,7 +45,7 @@ const marginMs = 2;
  *   would mean that a delay was shorter than the shortest.
  *
  * The cost is each delay's excess over the shortest. At round trips of 50 ± 5, 300 ± 30 and 800 ± 80 ms,
- * 99.4, 98.1 and 95.5 % of the limit are used, and none of 10,000 requests is refused. The alternatives:
+ * 99.3, 98.0 and 95.3 % of the limit are used, and none of 10,000 requests is refused. The alternatives:
  *
  * - Waiting a second after the answer uses 95, 77 and 55 %.
  * - Waiting a second less the fastest round trip gets up to 1,199 refused where requests take different routes.
