@@ -117,13 +117,13 @@ async function aYear(given: BenchDatabase, days: number) {
   for (let done = 0; done < syncs; done++) {
     const from = epochMs(start + done * stepMs);
     const window = { from, to: epochMs(from + stepMs) };
-    await store.recordPlan({ ledger, plannedAt: window.to, walks: [{ window }], lost: [] });
+    await store.recordPlan({ ledger, plannedAt: window.to, windows: [{ window }], lost: [] });
     const next = { end: { proven: [window], lost: [] } };
     await store.commitPage({
       ledger,
       window,
       startedAt: from,
-      after: undefined,
+      cursorBefore: undefined,
       bills: [],
       rejected: [],
       next,

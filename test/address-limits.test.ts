@@ -13,7 +13,7 @@ import {
   readSideBySide,
 } from "../src/core/exchange/address-limits.ts";
 import { createRateLimiter, type RateLimiter } from "../src/core/exchange/rate-limiter.ts";
-import { exchangeOf } from "../src/core/exchange/session.ts";
+import { openExchange } from "../src/core/exchange/session.ts";
 import type { HttpAnswer, Transport } from "../src/core/exchange/transport.ts";
 import type { Clock } from "../src/lib/clock.ts";
 import type { ExchangeError } from "../src/lib/errors.ts";
@@ -53,7 +53,7 @@ function world(accounts: number) {
   const clientsUnder = (limitsOf: () => AddressLimits) =>
     sandbox.accounts.map(
       (account) =>
-        exchangeOf(
+        openExchange(
           { baseUrl: new URL("http://127.0.0.1") },
           { credentials: secretsOf(account) },
           { transport, clock: time.clock, random: () => 0.5, addressLimits: limitsOf() },
@@ -176,7 +176,7 @@ describe("a ban", () => {
     const credentials = secretsOf(testAccount);
     const clients = [1, 2, 3].map(
       () =>
-        exchangeOf(
+        openExchange(
           { baseUrl: new URL("http://127.0.0.1") },
           { credentials },
           { transport, clock: time.clock, random: () => 0.5, addressLimits },
@@ -274,7 +274,7 @@ describe("accounts side by side", () => {
       const [key, credentialSecret] = [secret("key"), secret("secret")];
       const credentials = { key, secret: credentialSecret, passphrase: secret("passphrase") };
       const config = { baseUrl: new URL("http://127.0.0.1") };
-      const { client, useLimitsOf } = exchangeOf(config, { credentials }, access);
+      const { client, useLimitsOf } = openExchange(config, { credentials }, access);
       const ask = (count: number) =>
         Promise.all(
           Array.from({ length: count }, () =>

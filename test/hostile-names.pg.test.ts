@@ -89,11 +89,11 @@ test("names of accounts, product types, bills, symbols, coins, types and cursors
           ? [{ received: rows[index], text: JSON.stringify(rows[index]), fault: reading.fault }]
           : [],
       );
-      await store.recordPlan({ ledger, plannedAt: origin, walks: [{ window }], lost: [] });
+      await store.recordPlan({ ledger, plannedAt: origin, windows: [{ window }], lost: [] });
       const commit = { ledger, window, startedAt: origin, bills, rejected };
-      await store.commitPage({ ...commit, after: undefined, next: { cursor } });
+      await store.commitPage({ ...commit, cursorBefore: undefined, next: { cursor } });
       expect((await store.knownTime(ledger)).open).toMatchObject([{ cursor }]);
-      await store.commitPage({ ...commit, after: cursor, next: provenWhole(window) });
+      await store.commitPage({ ...commit, cursorBefore: cursor, next: provenWhole(window) });
 
       const byId = new Map(bills.map((bill) => [bill.billId, bill]));
       const stored = await readStoredBills(db, ledger);

@@ -14,7 +14,7 @@ import {
   subtract,
   union,
 } from "../src/core/words/intervals.ts";
-import type { KnownTime, Ledger, Walk } from "../src/core/words/ledger.ts";
+import type { KnownTime, Ledger, PlannedWindow } from "../src/core/words/ledger.ts";
 import { horizonAt, planLedger } from "../src/core/words/plan.ts";
 import { dayMs, epochMs, minuteMs, retentionMs } from "../src/lib/time.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
@@ -75,8 +75,8 @@ async function expectSorted(ledger: Ledger, known: KnownTime): Promise<void> {
   if (of.plannedTo === undefined) return expect(of.unread).toEqual(interval(horizonAt(now), now));
   expect(union(lists)).toHaveLength(1);
   expect([...union(lists)]).toMatchObject([{ to: of.plannedTo }]);
-  const { walks, lost } = planLedger(ledger, known, { now, settleLagMs: 0 });
-  const wanted = union([...walks.map(({ window }) => window), ...lost]);
+  const { windows, lost } = planLedger(ledger, known, { now, settleLagMs: 0 });
+  const wanted = union([...windows.map(({ window }) => window), ...lost]);
   const oldest = union([...of.unread, ...of.unfinished, ...interval(of.plannedTo, now)]);
   expect(oldest[0]?.from).toBe(wanted[0]?.from);
 }
@@ -101,10 +101,10 @@ async function live(
     const from = Math.floor(random() * 60);
     const wanted = [minutes(from, from + 1 + Math.floor(random() * 20))];
     const missing = subtract(wanted, [...covered, ...lost]);
-    const fresh = missing.map((window): Walk => ({ window }));
+    const fresh = missing.map((window): PlannedWindow => ({ window }));
     const isLost = random() < 0.3;
     const coverageEnd = random() < 0.2 ? minutes(0, from).to : undefined;
-    const plan = isLost ? { walks: [], lost: missing } : { walks: fresh, lost: [] };
+    const plan = isLost ? { windows: [], lost: missing } : { windows: fresh, lost: [] };
     await store.recordPlan({ ledger, plannedAt: origin, coverageEnd, ...plan });
     return {
       covered: intersect(
@@ -112,13 +112,15 @@ async function live(
         interval(Number.NEGATIVE_INFINITY, coverageEnd ?? Number.MAX_VALUE),
       ),
       lost: union([...lost, ...plan.lost]),
-      open: union(plan.walks.map(({ window }) => window)),
+      open: union(plan.windows.map(({ window }) => window)),
     };
   }
   const proven = some(part(walk.window));
   const end = { proven, lost: some(intersect(subtract([walk.window], proven), part(walk.window))) };
-  const after = walk.cursor;
-  await store.commitPage(aPage(ledger, walk.window, { end }, { ...(after && { after }) }));
+  const cursorBefore = walk.cursor;
+  await store.commitPage(
+    aPage(ledger, walk.window, { end }, { ...(cursorBefore && { cursorBefore }) }),
+  );
   return {
     covered: union([...covered, ...proven]),
     lost: union([...lost, ...end.lost]),

@@ -184,7 +184,7 @@ test("a sync of a parent account names each unit, and one that is wrong leaves t
     syncLoanToValue(
       {
         client: asking.client,
-        held: { store: { write }, assertHeld: () => undefined },
+        leased: { store: { write }, assertHeld: () => undefined },
         signal: new AbortController().signal,
         onFailure: () => undefined,
       },
@@ -214,7 +214,7 @@ test("an account without a loan, as the v3 API says it, is no failure", async ()
   await using asking = openClient(sandbox.url, { account: sandbox.account, time });
   const deps = {
     client: asking.client,
-    held: { store: { write: () => Promise.reject() }, assertHeld: () => undefined },
+    leased: { store: { write: () => Promise.reject() }, assertHeld: () => undefined },
     signal: new AbortController().signal,
     onFailure: (failure: ExchangeError) => failures.push(failure),
   };

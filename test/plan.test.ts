@@ -11,7 +11,7 @@ import {
   subtract,
   union,
 } from "../src/core/words/intervals.ts";
-import type { KnownTime, Walk } from "../src/core/words/ledger.ts";
+import type { KnownTime, PlannedWindow } from "../src/core/words/ledger.ts";
 import { horizonAt, planLedger, readTime, startSlackMs } from "../src/core/words/plan.ts";
 import { dayMs, type EpochMs, epochMs, minuteMs, retentionMs } from "../src/lib/time.ts";
 
@@ -32,7 +32,7 @@ const period = fc
 const periods = fc.array(period, { maxLength: 6 });
 const openWalk = fc
   .tuple(period, fc.option(fc.constant("1402"), { nil: undefined }))
-  .map(([{ from, to }, cursor]): Walk => {
+  .map(([{ from, to }, cursor]): PlannedWindow => {
     const window = { from, to: epochMs(Math.min(to, from + windowMaxMs)) };
     return cursor === undefined ? { window } : { window, cursor, startedAt: window.to };
   });
@@ -60,7 +60,7 @@ describe("a plan", () => {
   test("tiles wanted time less coverage: no hole, no overlap, no window longer than 7 days", () => {
     fc.assert(
       fc.property(knownTime, (known) => {
-        const windows = planOf(known).walks.map(({ window }) => window);
+        const windows = planOf(known).windows.map(({ window }) => window);
         const inReach = windows.map(({ from, to }) => ({
           from: epochMs(Math.max(from, horizon)),
           to,
@@ -76,13 +76,13 @@ describe("a plan", () => {
   test("loses no time: what is wanted is covered, planned, or recorded as expired", () => {
     fc.assert(
       fc.property(knownTime, (known) => {
-        const { walks, lost } = planOf(known);
-        const planned = walks.map(({ window }) => window);
+        const { windows, lost } = planOf(known);
+        const planned = windows.map(({ window }) => window);
         const settled = [...known.coverage, ...known.lost];
         const start = Math.min(horizon, ...settled.map(({ from }) => from));
         expect(subtract(interval(start, now), [...settled, ...planned, ...lost])).toEqual([]);
         // An open window says at its end which part of it expired.
-        const resumed = walks.filter(({ cursor }) => cursor !== undefined);
+        const resumed = windows.filter(({ cursor }) => cursor !== undefined);
         const others = [
           ...settled,
           ...interval(horizon, now),
@@ -95,26 +95,26 @@ describe("a plan", () => {
   });
 
   test("a first run wants the 90 days that the exchange serves, oldest first, and lost nothing", () => {
-    const { walks, lost } = planOf({});
-    expect(walks.length).toBe(13);
-    expect(walks.map(({ window }) => window.from)).toEqual(
-      walks.map(({ window }) => window.from).toSorted((a, b) => a - b),
+    const { windows, lost } = planOf({});
+    expect(windows.length).toBe(13);
+    expect(windows.map(({ window }) => window.from)).toEqual(
+      windows.map(({ window }) => window.from).toSorted((a, b) => a - b),
     );
-    expect(walks[0]).toEqual({
+    expect(windows[0]).toEqual({
       window: { from: horizon, to: horizon + windowMaxMs },
       isLedgerStart: true,
     });
     // Each is asked for with a millisecond on both sides.
     expect(windowMaxMs + 1).toBe(7 * dayMs);
-    expect(walks.at(-1)?.window.to).toBe(now);
+    expect(windows.at(-1)?.window.to).toBe(now);
     expect(lost).toEqual([]);
   });
 
   test("a window that was begun while some of it was not settled is taken up without that", () => {
     const window = { from: epochMs(now - 9 * dayMs), to: epochMs(now - 2 * dayMs) };
-    const begun: Walk = { window, cursor: "1402", startedAt: window.to };
+    const begun: PlannedWindow = { window, cursor: "1402", startedAt: window.to };
     const known = { coverage: interval(horizon, window.from), open: [begun] };
-    expect(planOf(known, now, dayMs).walks.map((walk) => [walk.window, walk.cursor])).toEqual([
+    expect(planOf(known, now, dayMs).windows.map((walk) => [walk.window, walk.cursor])).toEqual([
       [{ from: window.from, to: now - 3 * dayMs }, "1402"],
       [{ from: now - 3 * dayMs, to: now }, undefined],
     ]);
@@ -128,8 +128,8 @@ describe("a plan", () => {
     (_, coverage, isLedgerStart) => {
       const window = { from: epochMs(horizon - minuteMs), to: epochMs(horizon + dayMs) };
       const open = [{ window, cursor: "1402", startedAt: now }];
-      const { walks, lost } = planOf({ coverage, open });
-      expect(walks[0]).toMatchObject({ window, cursor: "1402", isLedgerStart });
+      const { windows, lost } = planOf({ coverage, open });
+      expect(windows[0]).toMatchObject({ window, cursor: "1402", isLedgerStart });
       expect(lost).toEqual([]);
     },
   );
@@ -141,18 +141,18 @@ describe("a plan", () => {
 
   test("what a first run wanted, and nobody read for longer than the slack, is lost", () => {
     expect(planOf(startedAgo(startSlackMs + 1))).toMatchObject({
-      walks: [{ window: { from: horizon }, isLedgerStart: false }, {}],
+      windows: [{ window: { from: horizon }, isLedgerStart: false }, {}],
       lost: [{ from: horizon - startSlackMs - 1, to: horizon }],
     });
     expect(planOf(startedAgo(startSlackMs)).lost).toEqual([]);
   });
 
   test("what fell behind the horizon since the last run is lost, to the millisecond", () => {
-    const { walks, lost } = planOf({
+    const { windows, lost } = planOf({
       coverage: interval(horizon - 60 * dayMs, horizon - 10 * dayMs),
     });
     expect(lost).toEqual(interval(horizon - 10 * dayMs, horizon));
-    expect(walks[0]?.window.from).toBe(horizon);
+    expect(windows[0]?.window.from).toBe(horizon);
   });
 });
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { strayText } from "../src/core/sync/walk/strays.ts";
+import { rowsText } from "../src/core/sync/walk/out-of-range-rows.ts";
 import { printable, printableJson, printableLine, shellWord } from "../src/lib/printable.ts";
 import { epochMs } from "../src/lib/time.ts";
 import { table, tableText } from "../src/output/result.ts";
@@ -42,7 +42,7 @@ test("a foreign text is spelled out where a terminal would act on it: in lines, 
 
 test("what the exchange sent forges no line, in a message or in a table", () => {
   const forged = "1\nmain: all equal";
-  expect(strayText([{ billId: forged, cTime: epochMs(0) }])).toMatch(
+  expect(rowsText([{ billId: forged, cTime: epochMs(0) }])).toMatch(
     /^bill 1\\nmain: all equal of 1970/,
   );
   const ledger = { account: forged, productType: "USDT-FUTURES" } as const;

@@ -186,14 +186,14 @@ describe("what was served last wins in a replay", () => {
     const held = await holdLedger(tables.db);
     const window = minutes(0, 10);
     await plan(held, [window]);
-    let after: string | undefined;
+    let cursorBefore: string | undefined;
     const serve = async (names: string) => {
       for (const name of names) {
-        const next = { cursor: `${Number(after ?? 0) + 1}` };
+        const next = { cursor: `${Number(cursorBefore ?? 0) + 1}` };
         await held.store.commitPage(
-          aPage(held.ledger, window, next, { after, ...pages[name as Name] }),
+          aPage(held.ledger, window, next, { cursorBefore, ...pages[name as Name] }),
         );
-        after = next.cursor;
+        cursorBefore = next.cursor;
       }
     };
     await serve(order);

@@ -72,7 +72,7 @@ describe("a page", () => {
     const page = { bills: bills(2), rejected: [rejected({ billId: "x" })] };
     const counts = await commit(0, 10, { cursor: "c1" }, page);
     expect(counts).toEqual({ new: 2, unchanged: 0, restated: 0, rejected: 1 });
-    await commit(0, 10, { cursor: "c2" }, { after: "c1", bills: bills(2) });
+    await commit(0, 10, { cursor: "c2" }, { cursorBefore: "c1", bills: bills(2) });
     expect((await store.knownTime(ledger)).open).toEqual([
       { window: minutes(0, 10), cursor: "c2", startedAt: origin },
     ]);
@@ -83,7 +83,7 @@ describe("a page", () => {
     const handedBack = [minutes(0, 3), minutes(3, 6)];
     await commit(0, 10, { cursor: "c1", handedBack }, { bills: bills(2) });
     expect(await rows()).toEqual(["0-3 open", "3-6 open", "6-10 open c1", "10-20 open"]);
-    await commit(6, 10, { cursor: "c2" }, { after: "c1", bills: bills(1) });
+    await commit(6, 10, { cursor: "c2" }, { cursorBefore: "c1", bills: bills(1) });
     await finish(3, 6);
     expect(await rows()).toEqual(["0-3 open", "3-6 covered", "6-10 open c2", "10-20 open"]);
     expect((await store.knownTime(ledger)).open[0]).toEqual({ window: minutes(0, 3) });
@@ -102,7 +102,7 @@ describe("a page", () => {
   ])("that ends a window puts in its place what it proved: %s", async (_, end, expected) => {
     await planned([0, 10], [10, 20]);
     await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
-    await commit(0, 10, { end }, { after: "c1", bills: bills(1) });
+    await commit(0, 10, { end }, { cursorBefore: "c1", bills: bills(1) });
     expect(await rows()).toEqual(expected);
     const known = await held.store.knownTime(ledger);
     expect(known).toMatchObject({ coverage: end.proven, lost: end.lost });
@@ -132,11 +132,11 @@ describe("a page", () => {
     ["of none, as the newest", undefined, { cursor: "c1" }],
   ])(
     "that was asked for by the cursor %s, is refused and stores nothing",
-    async (_, after, next) => {
+    async (_, cursorBefore, next) => {
       await planned([0, 10]);
       await commit(0, 10, { cursor: "c1" });
-      await commit(0, 10, { cursor: "c2" }, { after: "c1" });
-      const page = commit(0, 10, next, { after, bills: bills(1) });
+      await commit(0, 10, { cursor: "c2" }, { cursorBefore: "c1" });
+      const page = commit(0, 10, next, { cursorBefore, bills: bills(1) });
       await expect(page).rejects.toThrow(/lost confirmed commits/);
       expect(await rows()).toEqual(["0-10 open c2"]);
       expect(await readStoredBills(tables.db, ledger)).toEqual([]);
@@ -150,7 +150,12 @@ describe("a page", () => {
       await blocker.query("begin");
       await blocker.query("select 1 from leases where account = $1 for update", [ledger.account]);
       const pages = Array.from({ length: 16 }, (_, page) =>
-        commit(0, 10, { cursor: `c${page + 1}` }, { after: page === 0 ? undefined : `c${page}` }),
+        commit(
+          0,
+          10,
+          { cursor: `c${page + 1}` },
+          { cursorBefore: page === 0 ? undefined : `c${page}` },
+        ),
       );
       await untilBlocked(tables.db);
       await blocker.query("commit");
@@ -176,7 +181,7 @@ describe("a rejected row", () => {
     await planned([0, 10]);
     const same = [rejected("x"), rejected("x"), rejected("y")];
     const counts = await commit(0, 10, { cursor: "c1" }, { rejected: same });
-    const other = { after: "c1", rejected: [rejected("x", "", "other")] };
+    const other = { cursorBefore: "c1", rejected: [rejected("x", "", "other")] };
     const again = await commit(0, 10, { cursor: "c2" }, other);
     expect([counts.rejected, again.rejected]).toEqual([3, 1]);
     const found = (await storedRejected()).map(({ received, reason }) => [received, reason]);
@@ -196,7 +201,7 @@ describe("a plan", () => {
     await store.recordPlan({
       ledger,
       plannedAt: origin,
-      walks: [
+      windows: [
         { window: minutes(0, 10), cursor: "c1", startedAt: origin },
         { window: minutes(10, 15) },
         { window: minutes(15, 20) },
@@ -277,7 +282,7 @@ describe("whichever statement is lost", () => {
 
   const aFullPage = (ledger: Ledger, next: PageCommit["next"]): PageCommit =>
     aPage(ledger, window, next, {
-      after: "c1",
+      cursorBefore: "c1",
       bills: bills(3, { amount: "0.5", businessType: ledger.account }),
       rejected: [{ received: "x", text: '"x"', fault }],
     });

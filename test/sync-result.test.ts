@@ -12,7 +12,7 @@ import type { BillsProgress, LedgerReport } from "../src/core/sync/ledger-run.ts
 import type { AccountReport } from "../src/core/sync/run.ts";
 import type { ListReport } from "../src/core/sync/settings-lists.ts";
 import type { LoanToValueReport } from "../src/core/sync/sync-loan-to-value.ts";
-import type { LedgerPlan, Walk } from "../src/core/words/ledger.ts";
+import type { LedgerPlan, PlannedWindow } from "../src/core/words/ledger.ts";
 import {
   AccountHeldError,
   CursorError,
@@ -235,7 +235,7 @@ describe("the plan", () => {
     return {
       ledger: { account, productType },
       plannedAt: day(91),
-      walks: Array.from({ length: windows }, (_, index): Walk => {
+      windows: Array.from({ length: windows }, (_, index): PlannedWindow => {
         const window = { from: day(7 * index), to: day(7 * index + 7) };
         return index < resumed ? { window, cursor: "1" } : { window };
       }),

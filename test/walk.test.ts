@@ -4,13 +4,13 @@
 import { describe, expect, test } from "vitest";
 import { compareIds } from "../src/core/contract/compare-ids.ts";
 import { Refusal } from "../src/core/server/answer.ts";
-import { IdOrder, PageLengths, type Question } from "../src/core/sync/walk/answers.ts";
+import { IdTimeOrder, PageLengths, type Question } from "../src/core/sync/walk/answers.ts";
 import type { FetchedPage, PageRequest } from "../src/core/sync/walk/pages.ts";
 import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
 import { type Interval, lengthMs, subtract } from "../src/core/words/intervals.ts";
-import type { Walk } from "../src/core/words/ledger.ts";
+import type { PlannedWindow } from "../src/core/words/ledger.ts";
 import type { PageCommit } from "../src/core/words/page.ts";
-import { isAnew } from "../src/core/words/place.ts";
+import { isAnew } from "../src/core/words/window-cursor.ts";
 import { ContradictionError } from "../src/lib/errors.ts";
 import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
 import { type LedgerBill, snowflake } from "../src/wings/sandbox/entry.ts";
@@ -30,7 +30,7 @@ const day = { from: epochMs(noon - dayMs), to: epochMs(noon) };
 /** Walks a window of such answers, at noon by the exchange's clock. */
 function walkOf(
   answer: (request: PageRequest) => Partial<FetchedPage>,
-  walk: Walk,
+  walk: PlannedWindow,
   but: Partial<WalkDeps> = {},
 ) {
   const commits: PageCommit[] = [];
@@ -48,7 +48,7 @@ function walkOf(
       exchangeNow: () => day.to,
       plannedAt: day.to,
       settleLagMs: 0,
-      idOrder: new IdOrder(),
+      idTimeOrder: new IdTimeOrder(),
       ...but,
     },
     ledger,
@@ -534,7 +534,7 @@ describe("the questions of a window", () => {
   ) {
     const { lie = (page: WirePage) => page, cursor, lengths = new PageLengths() } = options;
     const source = sourceOf(ledger, quirks);
-    const questions = new WindowQuestions({ to, cursor, order: new IdOrder(), lengths });
+    const questions = new WindowQuestions({ to, cursor, order: new IdTimeOrder(), lengths });
     const served = new Set<string>();
     const asked: Question[] = [];
     const doubts: string[] = [];
@@ -571,8 +571,8 @@ describe("the questions of a window", () => {
     const stored = new Set<string>();
     const missing: string[] = [];
     const proven: Interval[] = [];
-    const walks: Walk[] = [{ window: { from, to } }];
-    const deps = { idOrder: new IdOrder(), pageLengths: new PageLengths() };
+    const walks: PlannedWindow[] = [{ window: { from, to } }];
+    const deps = { idOrder: new IdTimeOrder(), pageLengths: new PageLengths() };
     let asked = 0;
     for (const walk of walks) {
       const walked = walkOf(() => ({}), walk, {
@@ -596,7 +596,7 @@ describe("the questions of a window", () => {
         },
         exchangeNow: () => later,
         plannedAt: later,
-        partsOf,
+        partsWanted: partsOf,
         begin: (part) => void walks.push(part),
       });
       await walked.walking;
@@ -808,7 +808,7 @@ describe("the questions of a window", () => {
     test("whose rows have no id to go on by, and fill a page", () => {
       const questions = new WindowQuestions({
         to,
-        order: new IdOrder(),
+        order: new IdTimeOrder(),
         lengths: new PageLengths(),
       });
       const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));

@@ -65,10 +65,10 @@ const exchangeOf = () => {
 };
 
 const sync = async (name: string, wanted: readonly ProductType[]) => {
-  await using held = await hold(name);
+  await using leased = await hold(name);
   const deps = {
     ...exchangeOf(),
-    held,
+    leased,
     settleLagMs: 10 * minuteMs,
     sleep: systemClock.sleep,
     signal: new AbortController().signal,

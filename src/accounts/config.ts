@@ -4,7 +4,7 @@ import type { ProductType } from "../core/contract/product-types.ts";
 import { UsageError } from "../lib/errors.ts";
 import { didYouMean, nearest } from "../lib/nearest.ts";
 import { Secret } from "../lib/secret.ts";
-import type { EpochMs } from "../lib/time.ts";
+import { type EpochMs, minuteMs } from "../lib/time.ts";
 import { type Account, type Configured, wantedTypes } from "./account.ts";
 import { type AccountsSource, readAccounts } from "./accounts-file.ts";
 import { credentialOrigin, credentialVariables } from "./credentials.ts";
@@ -77,7 +77,7 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
     ...accounts,
     warnings: [...accounts.warnings, ...textsOf(false)],
     keysFile: join(dirname(settings.ACCOUNTS_FILE ?? ".env"), "mirror-keys.json"),
-    settleLagMs: settings.SYNC_SETTLE_MINUTES,
+    settleLagMs: settings.SYNC_SETTLE_MINUTES * minuteMs,
     recoverFrom: settings.RECOVER_FROM,
     healthLimits: { maxAgeMs: settings.HEALTH_MAX_AGE, ltvMax: settings.HEALTH_MAX_LTV },
     logLevel: settings.LOG_LEVEL,

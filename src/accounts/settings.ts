@@ -120,7 +120,7 @@ export const variables = z.object({
       (text) => /^\d{1,4}$/.test(text) && Number(text) <= settleMinutesMax,
       isNot(`a whole number of minutes from 0 to ${settleMinutesMax}`),
     )
-    .transform((text) => Number(text) * minuteMs)
+    .transform(Number)
     .prefault("10")
     .describe(
       "how many of the newest minutes are stored but read again by the next run, for bills that appear late; " +

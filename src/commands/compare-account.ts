@@ -2,7 +2,7 @@ import { type Account, withCredentials } from "../accounts/account.ts";
 import type { Config } from "../accounts/config.ts";
 import type { Difference, LedgerVerification, VerifyDeps } from "../check/verify/verify.ts";
 import type { ProductType } from "../core/contract/product-types.ts";
-import { type ExchangeAccess, exchangeOf } from "../core/exchange/session.ts";
+import { type ExchangeAccess, openExchange } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { readAccountState } from "../core/store/accounts/account-states.ts";
 import type { Leases } from "../core/store/lease.ts";
@@ -53,7 +53,7 @@ export async function compareAccount<OneLedger extends LedgerReader>(
   let ledgers: readonly LedgerVerification[] = [];
   try {
     const account = withCredentials(configured);
-    const exchange = exchangeOf(config, account, access);
+    const exchange = openExchange(config, account, access);
     await using opened = await openAccount({ ...deps, onWait: notice }, account, exchange);
     const { client, exchangeNow } = exchange;
     const { assertHeld } = opened;

@@ -18,7 +18,11 @@ import type { ProductType } from "../core/contract/product-types.ts";
 import { symbols } from "../core/contract/symbols.ts";
 import { readSideBySide } from "../core/exchange/address-limits.ts";
 import { keyRightsText } from "../core/exchange/key-rights.ts";
-import { type AccountExchange, exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
+import {
+  type AccountExchange,
+  openExchange,
+  openExchangeAccess,
+} from "../core/exchange/session.ts";
 import { hostOf } from "../core/exchange/transport.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import {
@@ -318,7 +322,7 @@ async function checkExchange(
   { signal, wings }: Pick<Io, "signal" | "wings">,
 ): Promise<void> {
   await using access = openExchangeAccess();
-  const { client, clock: exchangeClock } = exchangeOf(config, {}, access);
+  const { client, clock: exchangeClock } = openExchange(config, {}, access);
   try {
     await client.ask(symbols, { symbol: "BTCUSDT" }, { signal, onAttempt: throwIfAway });
   } catch (error) {
@@ -335,7 +339,7 @@ async function checkExchange(
       error,
     }));
     if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
-    const exchange = exchangeOf(config, account, access);
+    const exchange = openExchange(config, account, access);
     return checkAccount({ exchange, db, signal, wings }, account);
   };
   for (const result of await readSideBySide(config.accounts, check)) result.map(report);

@@ -3,7 +3,7 @@ import type { Config } from "../accounts/config.ts";
 import { accountsToRead, readableTypes, type Selection } from "../accounts/roster.ts";
 import { pageSizeMax } from "../core/contract/account-bills.ts";
 import { symbols } from "../core/contract/symbols.ts";
-import { exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
+import { openExchange, openExchangeAccess } from "../core/exchange/session.ts";
 import {
   type AccountStates,
   noStates,
@@ -56,7 +56,7 @@ export async function planCommand(
 /** Every public answer carries the exchange's time, and the answer for one symbol is the smallest. */
 async function exchangeTime(config: Config, signal: AbortSignal): Promise<EpochMs> {
   await using access = openExchangeAccess();
-  const { client, exchangeNow } = exchangeOf(config, {}, access);
+  const { client, exchangeNow } = openExchange(config, {}, access);
   await client.ask(symbols, { symbol: "BTCUSDT" }, { signal });
   return exchangeNow();
 }
@@ -86,23 +86,28 @@ const requestsPerWindow = 2;
 
 /** What a sync would read of bills, and the least that it takes. */
 export function planResult(plans: readonly LedgerPlan[]): Pick<Result, "data" | "parts"> {
-  const windowsPlanned = plans.reduce((sum, { walks }) => sum + walks.length, 0);
+  const windowsPlanned = plans.reduce((sum, { windows }) => sum + windows.length, 0);
   const requestsMin = requestsPerWindow * windowsPlanned;
-  const spansOf = ({ walks }: LedgerPlan) => walks.map(({ window }) => window);
+  const spansOf = ({ windows }: LedgerPlan) => windows.map(({ window }) => window);
   const columns: Columns<LedgerPlan> = {
     ...ledgerColumns(plans, ({ ledger }) => ledger),
-    count: { kind: "count", title: "windows", isForPeople: true, of: ({ walks }) => walks.length },
+    count: {
+      kind: "count",
+      title: "windows",
+      isForPeople: true,
+      of: ({ windows }) => windows.length,
+    },
     resumed: {
       kind: "count",
       isForPeople: true,
-      of: ({ walks }) => walks.filter(({ cursor }) => cursor !== undefined).length,
+      of: ({ windows }) => windows.filter(({ cursor }) => cursor !== undefined).length,
     },
     time: { kind: "spans", isForPeople: true, of: spansOf },
     from: { kind: "time", isForPeople: true, of: (plan) => spansOf(plan)[0]?.from },
     windows: {
       kind: "value",
-      of: ({ walks }) =>
-        walks.map(({ window, cursor }) => ({
+      of: ({ windows }) =>
+        windows.map(({ window, cursor }) => ({
           ...jsonInterval(window),
           resumed: cursor !== undefined,
         })),

@@ -4,7 +4,7 @@ import { type AccountsToRead, accountsToRead, type Selection } from "../accounts
 import { countRejected } from "../check/health/ledgers.ts";
 import { readSideBySide } from "../core/exchange/address-limits.ts";
 import { rightsLine } from "../core/exchange/key-rights.ts";
-import { type ExchangeAccess, exchangeOf, openExchangeAccess } from "../core/exchange/session.ts";
+import { type ExchangeAccess, openExchange, openExchangeAccess } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { Leases } from "../core/store/lease.ts";
 import { openStore } from "../core/store/ledger-store.ts";
@@ -158,7 +158,7 @@ async function syncAccounts(
 
 /** The lists are public: this client has no key that it could send. */
 const listDeps = ({ config, signal, reporter, db, access }: SyncDeps) => ({
-  ...{ db, signal, client: exchangeOf(config, {}, access).client },
+  ...{ db, signal, client: openExchange(config, {}, access).client },
   onFailure: (name: string, failure: ExchangeError) =>
     noticeFailure(reporter.notice, name)(failure),
 });
@@ -170,10 +170,10 @@ async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<Acco
   const { name } = configured;
   try {
     const account = withCredentials(configured);
-    const exchange = exchangeOf(config, account, access);
+    const exchange = openExchange(config, account, access);
     const opening = { ...deps, isTrusted: trustKey, onWait: notice };
     await using opened = await openAccount(opening, account, exchange);
-    const held = {
+    const leased = {
       store: openStore(db, opened),
       assertHeld: opened.assertHeld,
       /** Once the key is the account's, rejected rows are tried again. */
@@ -187,7 +187,7 @@ async function syncOneAccount(deps: SyncDeps, configured: Account): Promise<Acco
     };
     const recovery = targets.has("bills") ? await wings.recovery?.() : undefined;
     const syncing = {
-      ...{ held, signal, client: exchange.client, exchangeNow: exchange.exchangeNow },
+      ...{ leased, signal, client: exchange.client, exchangeNow: exchange.exchangeNow },
       settleLagMs: config.settleLagMs,
       recover: recovery?.recoveryWith({ recoverFrom: config.recoverFrom, reporter }),
       sleep: access.clock.sleep,

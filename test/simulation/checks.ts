@@ -105,13 +105,13 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
   if (write.kind !== "plan") return;
   committed.addPlan(write.plan);
   const {
-    walks,
+    windows,
     ledger: { productType },
   } = write.plan;
-  verdicts.check("tiling", walks.length, run.planFaults);
+  verdicts.check("tiling", windows.length, run.planFaults);
   // Another run may have read that time already, also one that began later: this one may have been frozen.
   if (!history.ledger.edgeBills || !run.isAlone) return;
-  for (const { window, cursor } of walks) {
+  for (const { window, cursor } of windows) {
     if (cursor === undefined) ledger.addEdges(productType, window);
   }
 }

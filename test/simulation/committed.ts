@@ -63,9 +63,9 @@ export function committedLedgers(ledger: SimulatedLedger) {
         ledger.wantedFrom = Number.POSITIVE_INFINITY;
       }
     },
-    addPlan({ ledger, walks, lost }: LedgerPlan): void {
+    addPlan({ ledger, windows, lost }: LedgerPlan): void {
       const committed = ledgerOf(ledger.productType);
-      const all = [...walks.map(({ window }) => window), ...lost];
+      const all = [...windows.map(({ window }) => window), ...lost];
       committed.wantedFrom = Math.min(committed.wantedFrom, ...all.map(({ from }) => from));
     },
     /** @returns the bills whose newer content was replaced by an older one. */

@@ -32,7 +32,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         "const hasPassed = this.#part.window.from > this.#part.asked.from;",
     },
     "late bills ignored: coverage without the settle lag": {
-      "provenTo = settledTo(settleLagMs, ": "provenTo = settledTo(0, ",
+      "provenTo = settledUntil(settleLagMs, ": "provenTo = settledUntil(0, ",
     },
     "a short page taken for the last": {
       "this.#questions.next === undefined;":
@@ -49,13 +49,13 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   },
   "src/core/sync/walk/window-part.ts": {
     "a part of a window that is handed back, and forgotten": {
-      ".map((window, place) => ({": ".slice(1)\n      .map((window, place) => ({",
+      ".map((window, index) => ({": ".slice(1)\n      .map((window, index) => ({",
     },
   },
   "src/core/sync/ledger-run.ts": {
     "the cursor before the rows, in a transaction of its own": {
       "const counts = await store.commitPage(page);": `if ("cursor" in page.next) await store.commitPage({ ...page, bills: [], rejected: [] });
-    const counts = await store.commitPage("cursor" in page.next ? { ...page, after: page.next.cursor } : page);`,
+    const counts = await store.commitPage("cursor" in page.next ? { ...page, cursorBefore: page.next.cursor } : page);`,
     },
   },
   "src/core/postgres/connect.ts": {
@@ -80,9 +80,9 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "Math.max(window.from - 1, edge)": "Math.max(window.from, edge)",
     },
   },
-  "src/core/sync/walk/strays.ts": {
+  "src/core/sync/walk/out-of-range-rows.ts": {
     "a page of another time believed": {
-      "if (isAnother || !strays.every(isPlaced)) {": "if (isAnother === undefined) {",
+      "if (isAnother || !outside.every(isLocated)) {": "if (isAnother === undefined) {",
       "return this.#doubtful.size > 0;": "return false;",
     },
   },
@@ -93,7 +93,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   },
   "src/core/words/plan.ts": {
     "a window that is taken up proves what was not settled when it began": {
-      "Math.min(window.to, settledTo(settleLagMs, startedAt))": "window.to",
+      "Math.min(window.to, settledUntil(settleLagMs, startedAt))": "window.to",
     },
     "what a first sync wanted, and did not read, forgotten": {
       ", ...open.map(({ window }) => window)];\n  return epochMs": "];\n  return epochMs",

@@ -4,7 +4,7 @@ import type { ProductType } from "../../src/core/contract/product-types.ts";
 import {
   type AccountExchange,
   type ExchangeAccess,
-  exchangeOf,
+  openExchange,
 } from "../../src/core/exchange/session.ts";
 import type { HttpAnswer, Transport } from "../../src/core/exchange/transport.ts";
 import { seededRandom } from "../../src/wings/sandbox/random.ts";
@@ -53,7 +53,7 @@ export function openProcess(
     clock: process.clock,
     random: seededRandom(`${world.history.seed} ${name}/retries`),
   };
-  const exchange = exchangeOf(
+  const exchange = openExchange(
     { baseUrl: new URL("http://127.0.0.1") },
     { credentials: credentialsOf(world.sandbox, key) },
     access,

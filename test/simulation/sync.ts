@@ -96,9 +96,9 @@ export function startRun(
   };
   const recoverFrom = recoverFromOf(world.history);
   const syncing = async (): Promise<AccountReport> => {
-    await using held = await takeLease();
+    await using leased = await takeLease();
     const deps = {
-      ...{ held, client: exchange.client, exchangeNow: exchange.exchangeNow },
+      ...{ leased, client: exchange.client, exchangeNow: exchange.exchangeNow },
       ...{ settleLagMs, signal, sleep: clock.sleep },
       recover: recoverFrom && recoveryWith({ recoverFrom }),
       onProgress: () => undefined,

@@ -97,12 +97,12 @@ export function seams(intervals: readonly Interval[]): readonly string[] {
 
 /** The windows and the settled time that the plan leaves cover wanted time exactly once, up to now. */
 export function planFaults(
-  { ledger, walks, lost, coverageEnd = epochMs(dateMaxMs) }: LedgerPlan,
+  { ledger, windows, lost, coverageEnd = epochMs(dateMaxMs) }: LedgerPlan,
   settled: readonly Span[],
   at: EpochMs,
   { aheadMs, behindMs, edgeMs }: Tolerance,
 ): readonly string[] {
-  const windows = walks.map(({ window }) => window);
+  const spans = windows.map(({ window }) => window);
   const mostMs = isUnified(ledger.productType) ? unifiedIntervalMaxMs : intervalMaxMs;
   const left = settled
     .map(({ state, from, to }) => ({
@@ -112,13 +112,13 @@ export function planFaults(
     }))
     .filter(({ from, to }) => from < to)
     // Time that was lost to a clock that was ahead is planned again.
-    .flatMap((span) => subtract([span], span.state === "lost" ? windows : []));
-  const all = [...windows, ...left, ...lost].toSorted(byStart);
+    .flatMap((span) => subtract([span], span.state === "lost" ? spans : []));
+  const all = [...spans, ...left, ...lost].toSorted(byStart);
   const end = Math.max(...all.map(({ to }) => to));
   const start = all[0]?.from ?? Number.NaN;
   return [
     ...seams(all),
-    ...windows
+    ...spans
       .filter(({ from, to }) => to - from > mostMs - 1)
       .map((window) => `longer with its margins than may be asked for: ${text(window)}`),
     ...(end >= at - behindMs && end <= at + aheadMs

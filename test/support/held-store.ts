@@ -36,7 +36,7 @@ export const plan = ({ store, ledger }: HeldLedger, windows: readonly Interval[]
   store.recordPlan({
     ledger,
     plannedAt: origin,
-    walks: windows.map((window) => ({ window })),
+    windows: windows.map((window) => ({ window })),
     lost: [],
   });
 
@@ -49,7 +49,7 @@ export const aPage = (
   ledger,
   window,
   startedAt: origin,
-  after: undefined,
+  cursorBefore: undefined,
   bills: [],
   rejected: [],
   next,

@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import { readAgain } from "../../src/check/verify/read-again.ts";
 import { ledgerVerifiers, type VerifyDeps, verifyBills } from "../../src/check/verify/verify.ts";
 import { classicProductTypes, type ProductType } from "../../src/core/contract/product-types.ts";
-import { exchangeOf } from "../../src/core/exchange/session.ts";
+import { openExchange } from "../../src/core/exchange/session.ts";
 import { type Database, type OpenDatabase, openDatabase } from "../../src/core/postgres/connect.ts";
 import { readStoredBills } from "../../src/core/store/bill-rows.ts";
 import { Leases } from "../../src/core/store/lease.ts";
@@ -66,9 +66,9 @@ export function simulate(url: string, options: SimulationOptions) {
 
   const run = async (signal: AbortSignal, { recoverFrom } = options) => {
     const { client, exchangeNow } = exchangeIn(sandbox, time, account, wayMs);
-    await using held = await time.hold(() => hold(database.db, name, time, wrapStore));
+    await using leased = await time.hold(() => hold(database.db, name, time, wrapStore));
     const deps = {
-      ...{ client, exchangeNow, held, settleLagMs, signal, sleep: clock.sleep },
+      ...{ client, exchangeNow, leased, settleLagMs, signal, sleep: clock.sleep },
       recover: recoverFrom && recoveryWith({ recoverFrom }),
       onProgress: () => undefined,
       onFailure: options.onFailure ?? (() => undefined),
@@ -113,7 +113,7 @@ const exchangeIn = (
   account: ReturnType<typeof accountOf>,
   wayMs = 40,
 ) =>
-  exchangeOf({ baseUrl: new URL("http://127.0.0.1") }, account, {
+  openExchange({ baseUrl: new URL("http://127.0.0.1") }, account, {
     transport: sandboxTransport(sandbox, clock.sleep, () => wayMs),
     clock,
     random: () => 0.5,

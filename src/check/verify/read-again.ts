@@ -1,9 +1,9 @@
 import { pageSizeMax } from "../../core/contract/account-bills.ts";
 import { type BillsApi, billsApiOf } from "../../core/contract/bills-api.ts";
 import type { LedgerReader } from "../../core/sync/ledger-reader.ts";
-import { lowestId, type RowPlace } from "../../core/sync/walk/answers.ts";
-import { PagesWithinHorizon, placesOf, readRows } from "../../core/sync/walk/pages.ts";
-import { Strays } from "../../core/sync/walk/strays.ts";
+import { lowestId, type RowPosition } from "../../core/sync/walk/answers.ts";
+import { OutOfRangeRows } from "../../core/sync/walk/out-of-range-rows.ts";
+import { PagesWithinHorizon, positionsOf, readRows } from "../../core/sync/walk/pages.ts";
 import {
   type Interval,
   intersect,
@@ -111,7 +111,7 @@ async function readPiece(
   const commit = (rows: ReadRows, proven: readonly Interval[]) => {
     const next = { end: { proven, lost: subtract([piece], proven) } };
     return compared.commitPage({
-      ...{ ledger, window: piece, startedAt, after: undefined, ...rows, next },
+      ...{ ledger, window: piece, startedAt, cursorBefore: undefined, ...rows, next },
     });
   };
   let idLessThan: string | undefined;
@@ -119,18 +119,18 @@ async function readPiece(
     const page = await pages.ask({ endTime: piece.to, idLessThan, limit: pageSizeMax }, piece);
     if (page.request === undefined) return [];
     const rows = readRows(api, page);
-    const places = placesOf(api, rows);
-    const strays = new Strays();
-    strays.judge(places, page.request);
-    strays.refuseDoubtful(`${isoTime(piece.from)} to ${isoTime(piece.to)}`);
+    const positions = positionsOf(api, rows);
+    const outOfRange = new OutOfRangeRows();
+    outOfRange.judge(positions, page.request);
+    outOfRange.refuseDoubtful(`${isoTime(piece.from)} to ${isoTime(piece.to)}`);
     pageLengths.learnFrom(page.rows.length);
     const isCut =
       pageLengths.mayBeCut(page.rows.length, pageSizeMax) ||
-      (intersect([piece], spans).length > 0 && (await showsOlder(api, pages, piece, places)));
-    if (isCut && lengthMs([piece]) > crowdMs) return partsOf(piece, places);
+      (intersect([piece], spans).length > 0 && (await showsOlder(api, pages, piece, positions)));
+    if (isCut && lengthMs([piece]) > crowdMs) return cutAtMiddle(piece, positions);
     // Few milliseconds may fill several pages, which follow by falling ids.
     await commit(rows, isCut || idLessThan !== undefined ? [] : interval(page.readFrom, piece.to));
-    const lowest = lowestId(places.flatMap(({ billId }) => billId ?? []));
+    const lowest = lowestId(positions.flatMap(({ billId }) => billId ?? []));
     const isLower = lowest !== idLessThan;
     idLessThan = isCut && isLower ? lowest : undefined;
   } while (idLessThan !== undefined && reader.requests < requestsMax);
@@ -145,14 +145,14 @@ async function showsOlder(
   api: BillsApi,
   pages: PagesWithinHorizon,
   piece: Interval,
-  places: readonly RowPlace[],
+  positions: readonly RowPosition[],
 ): Promise<boolean> {
-  const oldest = Math.min(...places.flatMap(({ cTime }) => cTime ?? []));
+  const oldest = Math.min(...positions.flatMap(({ cTime }) => cTime ?? []));
   if (!Number.isFinite(oldest)) return false;
-  const known = new Set(places.map(({ billId }) => billId));
+  const known = new Set(positions.map(({ billId }) => billId));
   const endTime = epochMs(oldest + 1);
   const page = await pages.ask({ endTime, idLessThan: undefined, limit: pageSizeMax }, piece);
-  return placesOf(api, readRows(api, page)).some(({ billId }) => !known.has(billId));
+  return positionsOf(api, readRows(api, page)).some(({ billId }) => !known.has(billId));
 }
 
 // A question reaches a millisecond beyond its piece, so one that touches a crowded millisecond is filled by it.
@@ -162,9 +162,12 @@ const crowdMs = 3;
  * Cuts a piece at the middle of the times that it was served, and halves the older part. By halves alone, 2,000 bills
  * took 363 questions where these are 73, as a second with many of them took some twenty. A millisecond that has half of the rows is in a part of its own.
  */
-function partsOf({ from, to }: Interval, places: readonly RowPlace[]): readonly Interval[] {
+function cutAtMiddle(
+  { from, to }: Interval,
+  positions: readonly RowPosition[],
+): readonly Interval[] {
   const half = (a: number, b: number) => Math.floor((a + b) / 2);
-  const times = places.flatMap(({ cTime }) => cTime ?? []).toSorted((a, b) => a - b);
+  const times = positions.flatMap(({ cTime }) => cTime ?? []).toSorted((a, b) => a - b);
   const time = times[times.length >> 1] ?? from;
   const isCrowded = times.filter((one) => one === time).length >= times.length / 2;
   const isInside = time > from && time < to;
@@ -172,5 +175,5 @@ function partsOf({ from, to }: Interval, places: readonly RowPlace[]): readonly 
   const next = isInside && isCrowded ? Math.min(middle + crowdMs, to) : middle;
   const older = half(from, middle);
   const cuts = [from, older, middle, next, to];
-  return cuts.slice(1).flatMap((cut, place) => interval(cuts[place] ?? from, cut));
+  return cuts.slice(1).flatMap((cut, index) => interval(cuts[index] ?? from, cut));
 }

@@ -7,7 +7,7 @@ import type { LedgerStore } from "../../core/sync/ledger-run.ts";
 import { type BillsDeps, LedgerRun } from "../../core/sync/ledger-run.ts";
 import { readLedgers } from "../../core/sync/run.ts";
 import { PageLengths } from "../../core/sync/walk/answers.ts";
-import { isStray } from "../../core/sync/walk/strays.ts";
+import { isOutOfRange } from "../../core/sync/walk/out-of-range-rows.ts";
 import { type Interval, intersect, interval } from "../../core/words/intervals.ts";
 import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
 import type { PageCommit, PageCounts, ReadRows, RejectedRow } from "../../core/words/page.ts";
@@ -15,7 +15,7 @@ import { horizonAt } from "../../core/words/plan.ts";
 import { ReportableError } from "../../lib/errors.ts";
 import { type EpochMs, epochMs, isoTime, secondMs } from "../../lib/time.ts";
 
-export type VerifyDeps = Omit<BillsDeps, "held" | "settleLagMs"> & {
+export type VerifyDeps = Omit<BillsDeps, "leased" | "settleLagMs"> & {
   readonly assertHeld: () => void;
   readonly store: VerifyStore;
   readonly span: Interval;
@@ -79,8 +79,8 @@ class LedgerVerify extends LedgerRun {
   /** @param pageLengths shared by the account's ledgers. */
   constructor(deps: VerifyDeps, ledger: Ledger, pageLengths: PageLengths) {
     const store = new ComparedSpan(deps, ledger);
-    const held = { store, assertHeld: deps.assertHeld };
-    super({ ...deps, held, settleLagMs: 0 }, ledger, pageLengths);
+    const leased = { store, assertHeld: deps.assertHeld };
+    super({ ...deps, leased, settleLagMs: 0 }, ledger, pageLengths);
     this.#deps = deps;
     this.#compared = store;
   }
@@ -214,7 +214,7 @@ export class ComparedSpan implements LedgerStore {
     const { idOf, timeOf } = billsApiOf(this.#ledger.productType);
     const isOfSpan = (time: EpochMs) => time >= span.from && time < span.to;
     const isWanted = (time: EpochMs) =>
-      isOfSpan(time) || isStray(time, { startTime: span.from, endTime: span.to });
+      isOfSpan(time) || isOutOfRange(time, { startTime: span.from, endTime: span.to });
     const isNew = (key: string) => !this.#served.has(key) && this.#served.add(key);
     const isOfSpanOrNone = ({ received }: RejectedRow) => {
       const time = timeOf(received);

@@ -35,7 +35,7 @@ export type BillsApi = BillRows & {
    * first and last millisecond are served whether or not the exchange includes the bounds.
    */
   readonly windowMaxMs: number;
-  /** The disorder of ids against times that is known beforehand; see `IdOrder.disorderMs`. */
+  /** The disorder of ids against times that is known beforehand; see `IdTimeOrder.disorderMs`. */
   readonly idDisorderMs: number;
   query(question: BillsQuestion): Query;
   /** Where the answer's data has the rows. */

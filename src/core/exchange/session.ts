@@ -51,7 +51,7 @@ export type AccountExchange = {
 /**
  * Builds a client for an account, with its own clock and its own limits below those of the address.
  */
-export function exchangeOf(
+export function openExchange(
   { baseUrl, proxy }: Pick<ClientDeps, "baseUrl"> & { readonly proxy?: Secret | undefined },
   account: Partial<Pick<ClientDeps, "credentials" | "demo">>,
   access: ExchangeAccess,

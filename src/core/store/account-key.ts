@@ -16,7 +16,7 @@ import type { KeyAnswer } from "../words/account-state.ts";
 import type { Ledger } from "../words/ledger.ts";
 import { startSlackMs } from "../words/plan.ts";
 import { checkLease, type LeaseInUse } from "./lease.ts";
-import { firstUnread } from "./record-time.ts";
+import { setFirstUnread } from "./record-time.ts";
 
 /*
  * Whether an API key may read an account. The exchange's user decides: a key is the account's if both are of one user.
@@ -236,5 +236,5 @@ export async function forgetCoverage(
     where account = ${account}
     returning product_type as "productType"`);
   const types = rows.map(({ productType }) => productType);
-  await tx.execute(firstUnread(account, types));
+  await tx.execute(setFirstUnread(account, types));
 }

@@ -79,7 +79,7 @@ export const isSame = (one: BillText, other: BillText): boolean =>
  * What a served row says of a stored bill. The rows of the funding wallet have no fee, so that the one that a withdrawal's
  * record told stays.
  */
-export const servedOver = (
+export const withKnownFee = (
   productType: string,
   stored: BillText | undefined,
   served: BillText,
@@ -169,6 +169,6 @@ export async function readUnstored(
   const stored = new Map(rows.map(({ bill }) => [bill.billId, bill]));
   return bills.filter((bill) => {
     const before = stored.get(bill.billId);
-    return before === undefined || !isSame(before, servedOver(productType, before, textOf(bill)));
+    return before === undefined || !isSame(before, withKnownFee(productType, before, textOf(bill)));
   });
 }

@@ -14,8 +14,8 @@ import {
 } from "../postgres/values.ts";
 import { accountFlags } from "../views/ledgers.ts";
 import type { KnownTime, Ledger } from "../words/ledger.ts";
-import { isAnew } from "../words/place.ts";
 import { horizonAt, startSlackMs } from "../words/plan.ts";
+import { isAnew } from "../words/window-cursor.ts";
 
 type TimesRow = Record<"covered" | "lost" | "recovered", IntervalsJson> & {
   account: string;

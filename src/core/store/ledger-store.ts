@@ -52,7 +52,7 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
       })),
     /** Replaces the ledger's open windows by the plan's, and records what is lost. */
     recordPlan: (plan: LedgerPlan): Promise<void> => write((tx) => recordPlan(tx, plan)),
-    /** @throws DatabaseError where the window's stored place is not the page's `after`. */
+    /** @throws DatabaseError where the window's stored cursor is not the page's `cursorBefore`. */
     commitPage: (page: PageCommit): Promise<PageCounts> => transactions.commitPage(page),
   };
 }
@@ -151,8 +151,8 @@ class AccountTransactions {
         this.#limits,
       ),
     );
-    for (const [place, { resolve }] of batch.entries())
-      resolve(onlyRow(counts.slice(place, place + 1), "a page's counts"));
+    for (const [index, { resolve }] of batch.entries())
+      resolve(onlyRow(counts.slice(index, index + 1), "a page's counts"));
   }
 
   async #unlessEnded<T>(work: () => Promise<T>): Promise<T> {

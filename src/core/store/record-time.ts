@@ -4,19 +4,18 @@ import { isoTime } from "../../lib/time.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { multirange, textArray } from "../postgres/values.ts";
-import type { Ledger, LedgerPlan, Walk } from "../words/ledger.ts";
-import { keptOf, type NextPlace, type PageCommit, type WalkEnd } from "../words/page.ts";
+import type { Ledger, LedgerPlan, PlannedWindow } from "../words/ledger.ts";
+import { keptPart, type PageCommit, type WalkEnd, type WindowMove } from "../words/page.ts";
 
 /*
  * How a run changes what is known of a ledger's time: its row of `ledgers` has what is covered, lost and open, and
- * `windows` has the open windows, each with the place at which its walk resumes.
+ * `windows` has the open windows, each with the cursor at which its walk resumes.
  */
 
 /** Replaces a ledger's open windows by those of a plan, and records what became lost. */
 export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<void> {
-  const { ledger, walks, lost, coverageEnd, plannedAt } = plan;
+  const { ledger, windows, lost, coverageEnd, plannedAt } = plan;
   const { account, productType } = ledger;
-  const windows = walks.map(({ window }) => window);
   const kept = `{(,${coverageEnd === undefined ? "" : isoTime(coverageEnd)})}`;
   // Sent together; the server executes them in this order.
   await Promise.all([
@@ -29,32 +28,32 @@ export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<voi
     set
       covered = covered * ${kept}::tstzmultirange,
       lost = lost + ${multirange(lost)},
-      open = ${multirange(windows)},
+      open = ${multirange(windows.map(({ window }) => window))},
       planned_at = ${isoTime(plannedAt)},
       planned_clock = statement_timestamp()
     where account = ${account}
       and product_type = ${productType}`),
-    tx.execute(firstUnread(account, [productType])),
+    tx.execute(setFirstUnread(account, [productType])),
     tx.execute(sql`
     delete from windows
     where account = ${account}
       and product_type = ${productType}`),
-    tx.execute(openWindows(ledger, walks)),
+    tx.execute(openWindows(ledger, windows)),
   ]);
 }
 
-/** Opens windows, each at the place of its walk. */
-function openWindows({ account, productType }: Ledger, walks: readonly Walk[]): SQL {
-  const startOf = ({ cursor, startedAt }: Walk) =>
+/** Opens windows, each at its cursor. */
+function openWindows({ account, productType }: Ledger, windows: readonly PlannedWindow[]): SQL {
+  const startOf = ({ cursor, startedAt }: PlannedWindow) =>
     cursor === undefined || startedAt === undefined ? null : isoTime(startedAt);
   return sql`
     insert into windows (account, product_type, window_start, window_end, cursor, started_at)
     select ${account}, ${productType}, window_start, window_end, cursor, started_at
     from unnest(
-      ${textArray(walks.map(({ window }) => isoTime(window.from)))}::timestamptz[],
-      ${textArray(walks.map(({ window }) => isoTime(window.to)))}::timestamptz[],
-      ${textArray(walks.map(({ cursor }) => cursor ?? null))}::text[],
-      ${textArray(walks.map(startOf))}::timestamptz[]
+      ${textArray(windows.map(({ window }) => isoTime(window.from)))}::timestamptz[],
+      ${textArray(windows.map(({ window }) => isoTime(window.to)))}::timestamptz[],
+      ${textArray(windows.map(({ cursor }) => cursor ?? null))}::text[],
+      ${textArray(windows.map(startOf))}::timestamptz[]
     ) as planned (window_start, window_end, cursor, started_at)`;
 }
 
@@ -62,7 +61,7 @@ function openWindows({ account, productType }: Ledger, walks: readonly Walk[]): 
  * Stores when the first unread time of ledgers begins. The caller executes it after the statements that change their time.
  * Drizzle sends a statement when it is awaited, so an async function around this one would be sent out of turn.
  */
-export const firstUnread = (account: string, productTypes: readonly ProductType[]): SQL => sql`
+export const setFirstUnread = (account: string, productTypes: readonly ProductType[]): SQL => sql`
     update ledgers
     set first_unread_at = lower(
       tstzmultirange(tstzrange(lower(covered + lost + open), null)) - (covered + lost + recovered)
@@ -81,22 +80,22 @@ export const firstUnread = (account: string, productTypes: readonly ProductType[
  * @throws DatabaseError where a window is not as the page before left it.
  */
 export async function checkCursors(tx: Transaction, pages: readonly PageCommit[]): Promise<void> {
-  const { rows } = await tx.execute<{ place: string }>(sql`
-    select place
+  const { rows } = await tx.execute<{ number: string }>(sql`
+    select number
     from windows
     join unnest(
       ${textArray(pages.map(({ ledger }) => ledger.productType))}::text[],
       ${textArray(pages.map(({ window }) => isoTime(window.from)))}::timestamptz[],
       ${textArray(pages.map(({ window }) => isoTime(window.to)))}::timestamptz[],
-      ${textArray(pages.map(({ after }) => after ?? null))}::text[]
-    ) with ordinality as page (product_type, window_start, window_end, after, place)
+      ${textArray(pages.map(({ cursorBefore }) => cursorBefore ?? null))}::text[]
+    ) with ordinality as page (product_type, window_start, window_end, cursor_before, number)
       on windows.account = ${pages[0]?.ledger.account}
       and windows.product_type = page.product_type
       and windows.window_start = page.window_start
       and windows.window_end = page.window_end
-      and windows.cursor is not distinct from page.after`);
-  const places = new Set(rows.map(({ place }) => Number(place)));
-  const lost = pages.find((_, index) => !places.has(index + 1));
+      and windows.cursor is not distinct from page.cursor_before`);
+  const found = new Set(rows.map(({ number }) => Number(number)));
+  const lost = pages.find((_, index) => !found.has(index + 1));
   if (lost === undefined) return;
   const { ledger, window } = lost;
   throw commitsLost(
@@ -116,13 +115,13 @@ export async function moveOrEndWindows(
   );
 }
 
-/** Moves the place at which the window's walk resumes, and opens the windows that the walk hands back. */
+/** Moves the cursor at which the window's walk resumes, and opens the windows that the walk hands back. */
 async function moveWindow(
   tx: Transaction,
   { ledger, window, startedAt }: PageCommit,
-  { cursor, handedBack = [] }: NextPlace,
+  { cursor, handedBack = [] }: WindowMove,
 ): Promise<void> {
-  const { from } = keptOf(window, handedBack);
+  const { from } = keptPart(window, handedBack);
   const parts = handedBack.map((part) => ({ window: part }));
   await Promise.all([
     tx.execute(sql`
@@ -159,6 +158,6 @@ async function endWindow(
       open = open - ${multirange([window])}
     where account = ${account}
       and product_type = ${productType}`),
-    tx.execute(firstUnread(account, [productType])),
+    tx.execute(setFirstUnread(account, [productType])),
   ]);
 }

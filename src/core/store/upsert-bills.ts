@@ -14,8 +14,8 @@ import {
   isSame,
   readBillsByKey,
   type StoredRow,
-  servedOver,
   textOf,
+  withKnownFee,
 } from "./bill-rows.ts";
 import { insertMissingTypes, readMissingTypes } from "./reference/stored-business-types.ts";
 
@@ -110,7 +110,7 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
     for (const source of bills) {
       const key = keyOf(productType, source.billId);
       const last = latest.get(key);
-      const bill = servedOver(productType, last?.bill, textOf(source));
+      const bill = withKnownFee(productType, last?.bill, textOf(source));
       if (last !== undefined && isSame(last.bill, bill)) {
         counted.unchanged += 1;
         continue;

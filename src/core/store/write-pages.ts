@@ -49,9 +49,9 @@ export async function writePages(
     keepRejected(tx, pages, before),
     moveOrEndWindows(tx, pages),
   ]);
-  return changes.counts.map((counted, place) => ({
+  return changes.counts.map((counted, index) => ({
     ...counted,
-    rejected: onlyRow(rejected.slice(place, place + 1), "a page's rejected rows"),
+    rejected: onlyRow(rejected.slice(index, index + 1), "a page's rejected rows"),
   }));
 }
 

@@ -17,7 +17,7 @@ import type { KnownTime, Ledger } from "../words/ledger.ts";
 import { planLedger, type ReadTime, readTime } from "../words/plan.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
 import { type LedgerReader, probeAccount } from "./ledger-reader.ts";
-import type { BillsDeps, HeldDeps } from "./ledger-run.ts";
+import type { BillsDeps, LeasedDeps } from "./ledger-run.ts";
 
 /** The requests that tell an account's mode. Each throws as the client does. */
 type ModeQuestions = {
@@ -185,7 +185,7 @@ export type EndedLedger = ReadTime & { readonly ledger: Ledger; readonly endedAt
  * @returns the ledgers that this call ended.
  */
 export async function recordMode(
-  { held, exchangeNow, settleLagMs }: HeldDeps & Pick<BillsDeps, "settleLagMs">,
+  { leased, exchangeNow, settleLagMs }: LeasedDeps & Pick<BillsDeps, "settleLagMs">,
   account: Wanted & { readonly name: string },
   state: AccountState,
   { mode, ledgers }: AccountIdentity<LedgerReader>,
@@ -199,12 +199,12 @@ export async function recordMode(
   if (isKnown || !isTold) return [];
   for (const productType of leftUnplanned(account, state, mode)) {
     const ledger = { account: name, productType };
-    const known = await held.store.knownTime(ledger);
+    const known = await leased.store.knownTime(ledger);
     if (isUnplanned(known)) {
-      await held.store.recordPlan(planLedger(ledger, known, { now: exchangeNow(), settleLagMs }));
+      await leased.store.recordPlan(planLedger(ledger, known, { now: exchangeNow(), settleLagMs }));
     }
   }
-  const { store } = held;
+  const { store } = leased;
   await store.write((tx) => endLedgersOfOtherMode(tx, name, mode, exchangeNow()));
   const { ended } = await store.read((from) => readAccountState(from, name));
   const isNew = (productType: ProductType) =>

@@ -3,7 +3,7 @@ import { dayMs, type EpochMs } from "../../lib/time.ts";
 import { isDemoProductType, isSpotOrFunding } from "../contract/product-types.ts";
 import { recordAvailability } from "../store/accounts/account-states.ts";
 import type { AccountState, NotAvailable } from "../words/account-state.ts";
-import type { BillsDeps, HeldDeps, LedgerRun } from "./ledger-run.ts";
+import type { BillsDeps, LeasedDeps, LedgerRun } from "./ledger-run.ts";
 
 /* Which of an account's product types its key may read. */
 
@@ -15,7 +15,7 @@ type Refused = Pick<NotAvailable, "productType" | "reason">;
  * @returns also what is to be told of it: delisted products are told once.
  */
 export async function withoutRefused(
-  deps: HeldDeps,
+  deps: LeasedDeps,
   ledgers: readonly LedgerRun[],
   state: Pick<AccountState, "notAvailable"> | false,
 ): Promise<{ readonly wanted: readonly LedgerRun[]; readonly notAvailable: readonly Refused[] }> {
@@ -89,7 +89,7 @@ const refusalOf = ({ ledger, refusal }: LedgerRun) => ({
 });
 
 async function record(
-  { held, exchangeNow }: HeldDeps,
+  { leased, exchangeNow }: LeasedDeps,
   ledgers: readonly LedgerRun[],
   notAvailable: readonly LedgerRun[],
   before: readonly NotAvailable[],
@@ -101,7 +101,7 @@ async function record(
   if (answered.length === 0 && notAvailable.length === 0) return;
   for (const ledger of notAvailable) await ledger.dropPlan();
   const refused = notAvailable.map(refusalOf);
-  const { store } = held;
+  const { store } = leased;
   const told = { refused, answered, askedAt: exchangeNow() };
   await store.write((tx) => recordAvailability(tx, store.account, told));
 }

@@ -5,7 +5,7 @@ import type { Client } from "../exchange/client.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { RejectedRow } from "../words/page.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import { IdOrder, PageLengths } from "./walk/answers.ts";
+import { IdTimeOrder, PageLengths } from "./walk/answers.ts";
 import { type FetchedPage, readRows } from "./walk/pages.ts";
 
 // If the walk of their window is not served one of these bills, its time stays unread.
@@ -34,7 +34,7 @@ const isAnswerToProbe = (kind: ExchangeErrorKind): boolean =>
 export class LedgerReader {
   readonly ledger: Ledger;
   /** What is known about the order of the ledger's ids. Its walks share it. */
-  readonly idOrder: IdOrder;
+  readonly idTimeOrder: IdTimeOrder;
   readonly pageLengths: PageLengths;
   /** The rows that probes were served. */
   readonly probed: { readonly bills: Bill[]; readonly rejected: RejectedRow[] } = {
@@ -50,7 +50,7 @@ export class LedgerReader {
     this.#deps = deps;
     this.ledger = ledger;
     this.pageLengths = deps.pageLengths ?? new PageLengths();
-    this.idOrder = new IdOrder(billsApiOf(ledger.productType).idDisorderMs);
+    this.idTimeOrder = new IdTimeOrder(billsApiOf(ledger.productType).idDisorderMs);
   }
 
   /** How many requests were sent, retries included. */

@@ -6,15 +6,15 @@ import type { ProductType } from "../contract/product-types.ts";
 import type { Client } from "../exchange/client.ts";
 import type { LeasedAccount, Store } from "../store/ledger-store.ts";
 import { type Interval, lengthMs, subtract } from "../words/intervals.ts";
-import type { KnownTime, Ledger, LedgerPlan, Walk } from "../words/ledger.ts";
+import type { KnownTime, Ledger, LedgerPlan, PlannedWindow } from "../words/ledger.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
 import { isNeverRead, planLedger, readTime } from "../words/plan.ts";
 import { failureScope } from "./failure-scope.ts";
 import { LedgerReader } from "./ledger-reader.ts";
-import { isPlaced, type PageLengths } from "./walk/answers.ts";
-import { placesOf } from "./walk/pages.ts";
+import { isLocated, type PageLengths } from "./walk/answers.ts";
+import { positionsOf } from "./walk/pages.ts";
 import { WindowWalk } from "./walk/walk.ts";
-import type { PartsOf } from "./walks.ts";
+import type { PartsWanted } from "./walk-queue.ts";
 
 /** What reading a ledger needs of the store. */
 export type LedgerStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | "commitPage">;
@@ -22,7 +22,7 @@ export type LedgerStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | 
 export type BillsDeps = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
-  readonly held: { readonly store: LedgerStore; readonly assertHeld: () => void };
+  readonly leased: { readonly store: LedgerStore; readonly assertHeld: () => void };
   readonly settleLagMs: number;
   readonly sleep: Clock["sleep"];
   /** Stops the run between two pages. */
@@ -31,10 +31,10 @@ export type BillsDeps = {
 };
 
 /** What needs all that is stored of an account. */
-export type HeldDeps = Pick<BillsDeps, "exchangeNow"> & { readonly held: LeasedAccount };
+export type LeasedDeps = Pick<BillsDeps, "exchangeNow"> & { readonly leased: LeasedAccount };
 
-/** What asks the exchange for something else of a held account than its bills. */
-export type AskingDeps = HeldDeps &
+/** What asks the exchange for something else of a leased account than its bills. */
+export type AskingDeps = LeasedDeps &
   Pick<BillsDeps, "client" | "signal"> & {
     /** Called with every failed request. */
     readonly onFailure: (failure: ExchangeError) => void;
@@ -82,7 +82,7 @@ const emptyPauseMs = 2 * secondMs;
 /** One ledger's part of a run: its plan, its walks and their result. */
 export class LedgerRun extends LedgerReader {
   /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
-  readonly shown = new Map<string, EpochMs>();
+  readonly expectedBills = new Map<string, EpochMs>();
   readonly #deps: BillsDeps;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
   readonly #windows = { windowsPlanned: 0, windowsRead: 0, pages: 0 };
@@ -95,10 +95,10 @@ export class LedgerRun extends LedgerReader {
 
   /** @param pageLengths shared by the account's ledgers. */
   constructor(deps: BillsDeps, ledger: Ledger, pageLengths?: PageLengths) {
-    const { client, held, signal, onProgress } = deps;
+    const { client, leased, signal, onProgress } = deps;
     const onAttempt = (failure: ExchangeError | undefined) =>
       onProgress({ ledger, event: "request", failure });
-    super({ client, assertHeld: held.assertHeld, signal, onAttempt, pageLengths }, ledger);
+    super({ client, assertHeld: leased.assertHeld, signal, onAttempt, pageLengths }, ledger);
     this.#deps = deps;
   }
 
@@ -128,15 +128,15 @@ export class LedgerRun extends LedgerReader {
    * the ledger: otherwise each window would be refused by itself.
    */
   async prepare(): Promise<void> {
-    this.#known = await this.#deps.held.store.knownTime(this.ledger);
+    this.#known = await this.#deps.leased.store.knownTime(this.ledger);
     this.#plannedAt = this.#deps.exchangeNow();
     const isProbed = this.hasAnswered || this.refusal !== undefined;
-    if (!isProbed && this.#planned().walks.length >= 2) await this.probe();
+    if (!isProbed && this.#planned().windows.length >= 2) await this.probe();
     const { bills, rejected } = this.probed;
     if (bills.length + rejected.length === 0) return;
-    const unstored = await this.#deps.held.store.unstored(this.ledger, this.probed);
-    const places = placesOf(billsApiOf(this.ledger.productType), unstored).filter(isPlaced);
-    for (const { billId, cTime } of places) this.shown.set(billId, cTime);
+    const unstored = await this.#deps.leased.store.unstored(this.ledger, this.probed);
+    const positions = positionsOf(billsApiOf(this.ledger.productType), unstored).filter(isLocated);
+    for (const { billId, cTime } of positions) this.expectedBills.set(billId, cTime);
   }
 
   /** Whether the ledger was never read. */
@@ -153,38 +153,38 @@ export class LedgerRun extends LedgerReader {
   /** Drops the windows that an earlier run planned, since the key may not read the ledger. */
   async dropPlan(): Promise<void> {
     if (this.#known.open.length === 0) return;
-    const plan = { ledger: this.ledger, plannedAt: this.#plannedAt, walks: [], lost: [] };
-    await this.#deps.held.store.recordPlan(plan);
+    const plan = { ledger: this.ledger, plannedAt: this.#plannedAt, windows: [], lost: [] };
+    await this.#deps.leased.store.recordPlan(plan);
   }
 
   #planned(): LedgerPlan {
     const { settleLagMs } = this.#deps;
-    const unstored = [...this.shown.values()];
+    const unstored = [...this.expectedBills.values()];
     return planLedger(this.ledger, this.#known, { now: this.#plannedAt, settleLagMs, unstored });
   }
 
   /** Plans the walks and records the plan. Requires `prepare`. */
-  async plan(): Promise<readonly Walk[]> {
-    const { held, exchangeNow, onProgress } = this.#deps;
+  async plan(): Promise<readonly PlannedWindow[]> {
+    const { leased, exchangeNow, onProgress } = this.#deps;
     this.#plannedAt = exchangeNow();
     const plan = this.#planned();
-    await held.store.recordPlan(plan);
-    const { walks } = plan;
-    this.#windows.windowsPlanned = walks.length;
-    const plannedMs = lengthMs(walks.map(({ window }) => window));
-    onProgress({ ledger: this.ledger, event: "planned", windows: walks.length, plannedMs });
-    return walks;
+    await leased.store.recordPlan(plan);
+    const { windows } = plan;
+    this.#windows.windowsPlanned = windows.length;
+    const plannedMs = lengthMs(windows.map(({ window }) => window));
+    onProgress({ ledger: this.ledger, event: "planned", windows: windows.length, plannedMs });
+    return windows;
   }
 
   /** The walk of a window. @param stopped aborts when the whole account has failed. */
-  walk(window: Walk, partsOf: PartsOf, stopped: AbortSignal): WindowWalk {
+  walk(window: PlannedWindow, partsWanted: PartsWanted, stopped: AbortSignal): WindowWalk {
     const signal = AbortSignal.any([this.#deps.signal, stopped, this.#stopped.signal]);
-    return new WindowWalk(this, window, { signal, partsOf });
+    return new WindowWalk(this, window, { signal, partsWanted });
   }
 
   /** @param walkedMs how much of the page's window was walked. */
   async commit(page: PageCommit, walkedMs: number): Promise<void> {
-    const { store } = this.#deps.held;
+    const { store } = this.#deps.leased;
     const counts = await store.commitPage(page);
     for (const name of ["new", "unchanged", "restated", "rejected"] as const)
       this.#counts[name] += counts[name];
@@ -229,7 +229,7 @@ export class LedgerRun extends LedgerReader {
   }
 
   async report(): Promise<LedgerReport> {
-    const known = await this.#deps.held.store.knownTime(this.ledger);
+    const known = await this.#deps.leased.store.knownTime(this.ledger);
     this.#refuseLoss(known);
     return {
       ...this.done,

@@ -3,7 +3,7 @@ import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { readAccountState } from "../store/accounts/account-states.ts";
 import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
-import type { Walk } from "../words/ledger.ts";
+import type { PlannedWindow } from "../words/ledger.ts";
 import {
   assertSomethingToRead,
   type EndedLedger,
@@ -18,7 +18,7 @@ import { askBalances, recordBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageLengths } from "./walk/answers.ts";
-import { type PartsOf, Walks } from "./walks.ts";
+import { type PartsWanted, WalkQueue } from "./walk-queue.ts";
 
 /** The account that a run syncs. */
 type SyncAccount = Wanted & {
@@ -29,7 +29,7 @@ type SyncAccount = Wanted & {
   readonly riskUnitIds?: readonly string[];
 };
 
-type AccountSyncDeps = Omit<BillsDeps, "held"> &
+type AccountSyncDeps = Omit<BillsDeps, "leased"> &
   AskingDeps & {
     /** Recovers the older time of ledgers whose bills were read. Default none is recovered. */
     readonly recover?: RecoverBills | undefined;
@@ -64,23 +64,23 @@ export async function syncAccount(
   account: SyncAccount,
 ): Promise<AccountReport> {
   const { name, ltv = false, riskUnitIds = [], readsAll = false } = account;
-  const { held, recover } = deps;
+  const { leased, recover } = deps;
   const report: { -readonly [Part in keyof AccountReport]: AccountReport[Part] } = {
     ...failedReport(name, undefined),
   };
   let runs: readonly LedgerRun[] = [];
   try {
-    const state = await held.store.read((from) => readAccountState(from, name));
+    const state = await leased.store.read((from) => readAccountState(from, name));
     const pageLengths = new PageLengths();
     const ledgerOf = (productType: ProductType) =>
       new LedgerRun(deps, { account: name, productType }, pageLengths);
-    const asking = { ...deps, assertHeld: held.assertHeld };
+    const asking = { ...deps, assertHeld: leased.assertHeld };
     const identity = await identifyAccount(asking, account, state, ledgerOf);
     const { mode, info } = identity;
     const ledgers = withoutDelisted(identity.ledgers, readsAll && state, deps.exchangeNow());
     runs = ledgers;
     const productTypes = identity.ledgers.map(({ ledger }) => ledger.productType);
-    await held.acceptKey?.({ info, productTypes });
+    await leased.acceptKey?.({ info, productTypes });
     report.mode = mode;
     report.ended = await recordMode(deps, account, state, identity);
     if (identity.ledgers.length === 0) assertSomethingToRead(account, mode);
@@ -93,7 +93,7 @@ export async function syncAccount(
     report.notAvailable = notAvailable;
     const served = wanted.filter(({ refusal }) => refusal === undefined);
     // What wallets hold is asked for beside the walks, and what a product type refuses stops no other.
-    const [balances] = await together(askBalances(deps, state, served), readLedgers(deps, wanted));
+    const [balances] = await both(askBalances(deps, state, served), readLedgers(deps, wanted));
     report.ledgers = await Promise.all(wanted.map((ledger) => ledger.report()));
     const whole = report.ledgers.filter(({ error }) => error === undefined);
     await syncWithdrawals(deps, name, state);
@@ -111,7 +111,7 @@ export async function syncAccount(
 }
 
 /** Waits for both, and leaves none at work behind an error: the account is given back then. */
-async function together<A, B>(a: Promise<A>, b: Promise<B>): Promise<readonly [A, B]> {
+async function both<A, B>(a: Promise<A>, b: Promise<B>): Promise<readonly [A, B]> {
   await Promise.allSettled([a, b]);
   return [await a, await b];
 }
@@ -129,11 +129,11 @@ export async function readLedgers(
 ): Promise<void> {
   failRefused(deps, ledgers);
   const accountFailed = new AbortController();
-  const walks = new Map(billsOperations.map((one) => [one, new Walks(one.limit.requests)]));
+  const queues = new Map(billsOperations.map((one) => [one, new WalkQueue(one.limit.requests)]));
 
-  async function read(ledger: LedgerRun, window: Walk, partsOf: PartsOf): Promise<void> {
+  async function read(ledger: LedgerRun, window: PlannedWindow, partsWanted: PartsWanted) {
     try {
-      const walk = ledger.walk(window, partsOf, accountFailed.signal);
+      const walk = ledger.walk(window, partsWanted, accountFailed.signal);
       while (!walk.isOver) {
         const answer = await walk.ask();
         const page = walk.check(answer);
@@ -147,17 +147,15 @@ export async function readLedgers(
     }
   }
 
-  const begin = (ledger: LedgerRun, window: Walk): void =>
-    walks
+  const begin = (ledger: LedgerRun, window: PlannedWindow): void =>
+    queues
       .get(billsApiOf(ledger.ledger.productType).operation)
-      ?.add((partsOf) => read(ledger, window, partsOf));
+      ?.add((partsWanted) => read(ledger, window, partsWanted));
 
-  const planned = [];
+  const all = [];
   for (const ledger of ledgers.filter(({ hasFailed }) => !hasFailed))
-    for (const walk of await ledger.plan()) planned.push({ ledger, walk });
-  for (const { ledger, walk } of planned.toSorted(
-    (a, b) => a.walk.window.from - b.walk.window.from,
-  ))
-    begin(ledger, walk);
-  for (const one of walks.values()) await one.ended();
+    for (const planned of await ledger.plan()) all.push({ ledger, planned });
+  all.sort((a, b) => a.planned.window.from - b.planned.window.from);
+  for (const { ledger, planned } of all) begin(ledger, planned);
+  for (const queue of queues.values()) await queue.ended();
 }

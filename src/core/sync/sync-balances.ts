@@ -22,7 +22,7 @@ type ToldBalances = BalancesCommit | { readonly wallet: Wallet; readonly error: 
  * then. A wallet that is refused is asked about again after a day.
  */
 export async function askBalances(
-  deps: Pick<AskingDeps, "client" | "signal" | "held" | "exchangeNow">,
+  deps: Pick<AskingDeps, "client" | "signal" | "leased" | "exchangeNow">,
   { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   ledgers: readonly { readonly ledger: Ledger }[],
 ): Promise<readonly ToldBalances[]> {
@@ -48,12 +48,12 @@ export async function askBalances(
  * @param ledgers those that were read without an error.
  */
 export async function recordBalances(
-  { held, exchangeNow, onFailure }: Pick<AskingDeps, "held" | "exchangeNow" | "onFailure">,
+  { leased, exchangeNow, onFailure }: Pick<AskingDeps, "leased" | "exchangeNow" | "onFailure">,
   { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   balances: readonly ToldBalances[],
   ledgers: readonly { readonly ledger: Ledger }[],
 ): Promise<void> {
-  const { store } = held;
+  const { store } = leased;
   for (const wallet of walletsOf(ledgers)) {
     const told = balances.find((one) => one.wallet === wallet);
     if (told === undefined) continue;
@@ -85,13 +85,13 @@ function walletsOf(ledgers: readonly { readonly ledger: Ledger }[]): readonly Wa
 }
 
 async function askWallet(
-  { client, held, signal }: Pick<AskingDeps, "client" | "held" | "signal">,
+  { client, leased, signal }: Pick<AskingDeps, "client" | "leased" | "signal">,
   wallet: Wallet,
 ): Promise<BalancesCommit> {
   const { operation, query } = balancesQuestion(wallet);
   const { data, requestTime } = await client.ask(operation, query, {
     signal,
-    beforeSend: held.assertHeld,
+    beforeSend: leased.assertHeld,
   });
   return { wallet, readAt: requestTime, balances: data };
 }

@@ -20,7 +20,7 @@ import { failureScope } from "./failure-scope.ts";
 
 type LoanToValueDeps = {
   readonly client: Client;
-  readonly held: {
+  readonly leased: {
     readonly store: Pick<LeasedAccount["store"], "write">;
     readonly assertHeld: LeasedAccount["assertHeld"];
   };
@@ -82,7 +82,7 @@ const endsAccount = (error: unknown): boolean =>
     : !(error instanceof BrokenRecordError);
 
 async function syncRiskUnit(
-  { client, held, signal, onFailure }: LoanToValueDeps,
+  { client, leased, signal, onFailure }: LoanToValueDeps,
   operation: LoanToValueOperation,
   account: string,
   riskUnitId: string | undefined,
@@ -93,7 +93,7 @@ async function syncRiskUnit(
       riskUnitId === undefined ? {} : { riskUnitId },
       {
         signal,
-        beforeSend: held.assertHeld,
+        beforeSend: leased.assertHeld,
         onAttempt: (failure) => {
           if (failure !== undefined && failure.code !== noLoanCode) onFailure(failure);
         },
@@ -102,7 +102,7 @@ async function syncRiskUnit(
     const reading = readLoanToValue(data);
     if ("fault" in reading) throw new BrokenRecordError(reading.fault);
     const commit = { account, riskUnitId, readAt: requestTime, record: reading.record };
-    const change = await held.store.write((tx) => commitLoanToValue(tx, commit));
+    const change = await leased.store.write((tx) => commitLoanToValue(tx, commit));
     return { account, riskUnitId, stored: { ...commit, change }, error: undefined };
   } catch (error) {
     const isWithoutLoan = error instanceof ExchangeError && error.code === noLoanCode;

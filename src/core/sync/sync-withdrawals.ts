@@ -33,8 +33,8 @@ export async function syncWithdrawals(
   account: string,
   { withdrawalsRefusedAt }: Pick<AccountState, "withdrawalsRefusedAt">,
 ): Promise<void> {
-  const { exchangeNow, held, onFailure } = deps;
-  const { store } = held;
+  const { exchangeNow, leased, onFailure } = deps;
+  const { store } = leased;
   const now = exchangeNow();
   const refusedAt = (at: EpochMs | undefined) =>
     store.write((tx) =>
@@ -69,7 +69,7 @@ async function readWallet(
 
 /** Each page goes on below the lowest order of the page before. */
 async function readSpan(
-  { client, held, signal, onFailure }: AskingDeps,
+  { client, leased, signal, onFailure }: AskingDeps,
   { wallet, from, to }: UnrecordedWithdrawals,
 ): Promise<void> {
   const { operation, query, read } = withdrawalsApis[wallet];
@@ -77,7 +77,7 @@ async function readSpan(
   for (let page = 0; page < pagesMax; page++) {
     const { data } = await client.ask(operation, query({ from, to, below }), {
       signal,
-      beforeSend: held.assertHeld,
+      beforeSend: leased.assertHeld,
     });
     const withdrawals = new Map<string, Withdrawal>();
     for (const row of data) {
@@ -91,7 +91,7 @@ async function readSpan(
     }
     if (withdrawals.size > 0) {
       const commit = { wallet, withdrawals: [...withdrawals.values()] };
-      await held.store.write((tx) => commitWithdrawals(tx, held.store.account, commit));
+      await leased.store.write((tx) => commitWithdrawals(tx, leased.store.account, commit));
     }
     const lowest = lowestId([...withdrawals.keys()]);
     if (data.length < withdrawalRowsMax || lowest === undefined || lowest === below) return;

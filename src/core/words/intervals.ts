@@ -53,7 +53,7 @@ export function split({ from, to }: Interval, lengthMs: number): readonly Interv
 }
 
 /** Cuts an interval into so many equal parts, oldest first; fewer if it is too short. */
-export const partsOf = (whole: Interval, parts: number): readonly Interval[] =>
+export const equalParts = (whole: Interval, parts: number): readonly Interval[] =>
   split(whole, Math.ceil((whole.to - whole.from) / parts));
 
 /** The total length of the intervals, in ms. They must not overlap. */

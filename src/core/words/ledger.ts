@@ -5,8 +5,8 @@ import type { Interval } from "./intervals.ts";
 /** One account and one product type, which together have a ledger of their own. */
 export type Ledger = { readonly account: string; readonly productType: ProductType };
 
-/** How far a window was walked, so that it can be resumed. */
-export type Walk = {
+/** A window that is to be read, and how far an earlier run read it. */
+export type PlannedWindow = {
   readonly window: Interval;
   /** The id below which the walk continues; absent where it begins with the newest page. */
   readonly cursor?: string;
@@ -31,16 +31,16 @@ export type KnownTime = {
   /** The time that was recorded as lost: it became older than the horizon before it was read. */
   readonly lost: readonly Interval[];
   /** The windows that earlier runs planned or began, and did not finish. */
-  readonly open: readonly Walk[];
+  readonly open: readonly PlannedWindow[];
   /** The time that was recovered from tax records. Default none. */
   readonly recovered?: readonly Interval[];
 };
 
-/** The windows of a ledger that a run is going to walk. */
+/** The windows of a ledger that a run is going to read. */
 export type LedgerPlan = {
   readonly ledger: Ledger;
-  /** The walks, oldest first: the oldest time expires first. */
-  readonly walks: readonly Walk[];
+  /** Oldest first: the oldest time expires first. */
+  readonly windows: readonly PlannedWindow[];
   /** The exchange's time of the plan. */
   readonly plannedAt: EpochMs;
   /** The wanted time that became older than the horizon since the last run. */

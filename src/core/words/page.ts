@@ -26,14 +26,14 @@ export type WalkEnd = {
   readonly lost: readonly Interval[];
 };
 
-export type NextPlace = {
+export type WindowMove = {
   readonly cursor: string | undefined;
   /** The older parts of the window, which become windows of their own. It keeps the rest. Default none. */
   readonly handedBack?: readonly Interval[];
 };
 
-/** The part of a window that is left to it. */
-export const keptOf = ({ from, to }: Interval, handedBack: readonly Interval[]): Interval => ({
+/** The part of a window that its walk keeps. */
+export const keptPart = ({ from, to }: Interval, handedBack: readonly Interval[]): Interval => ({
   from: epochMs(Math.max(from, ...handedBack.map((part) => part.to))),
   to,
 });
@@ -43,12 +43,12 @@ export type PageCommit = {
   readonly ledger: Ledger;
   readonly window: Interval;
   readonly startedAt: EpochMs;
-  /** The window's place before the page: the `cursor` of the page before. */
-  readonly after: string | undefined;
+  /** The window's cursor before the page: that of the page before. */
+  readonly cursorBefore: string | undefined;
   readonly bills: readonly Bill[];
   readonly rejected: readonly RejectedRow[];
-  /** The window's place after the page (see ResumePlace), or what its finished walk proved. */
-  readonly next: NextPlace | { readonly end: WalkEnd };
+  /** The window's cursor after the page (see WindowCursor), or what its finished walk proved. */
+  readonly next: WindowMove | { readonly end: WalkEnd };
 };
 
 export type PageCounts = {

@@ -1,7 +1,7 @@
 import { type EpochMs, epochMs, hourMs, retentionMs, secondMs } from "../../lib/time.ts";
 import { billsApiOf } from "../contract/bills-api.ts";
 import { type Interval, intersect, interval, split, subtract } from "./intervals.ts";
-import type { KnownTime, Ledger, LedgerPlan, Walk } from "./ledger.ts";
+import type { KnownTime, Ledger, LedgerPlan, PlannedWindow } from "./ledger.ts";
 
 // The oldest time that is asked for stays this far inside the exchange's 90 days, because their edge moves
 // while a request is under way.
@@ -32,15 +32,15 @@ export const horizonAt = (now: EpochMs, marginMs = edgeMarginMs): EpochMs =>
  * @param readAt readings of the exchange's clock before and after the newest page was read. The earliest counts,
  *   since answers may move the clock in both directions.
  */
-export const settledTo = (settleLagMs: number, ...readAt: readonly EpochMs[]): EpochMs =>
+export const settledUntil = (settleLagMs: number, ...readAt: readonly EpochMs[]): EpochMs =>
   epochMs(Math.min(...readAt) - settleLagMs);
 
-/** The part of a begun walk that it can still prove: the time that had settled when the walk began. */
-function settledPart(walk: Walk, settleLagMs: number): readonly Walk[] {
-  const { window, startedAt } = walk;
+/** The part of a begun window that its walk can still prove: the time that had settled when it began. */
+function settledPart(begun: PlannedWindow, settleLagMs: number): readonly PlannedWindow[] {
+  const { window, startedAt } = begun;
   if (startedAt === undefined) return [];
-  const settled = interval(window.from, Math.min(window.to, settledTo(settleLagMs, startedAt)));
-  return settled.map((part) => ({ ...walk, window: part }));
+  const settled = interval(window.from, Math.min(window.to, settledUntil(settleLagMs, startedAt)));
+  return settled.map((part) => ({ ...begun, window: part }));
 }
 
 type PlanOptions = {
@@ -52,7 +52,7 @@ type PlanOptions = {
 };
 
 /**
- * Plans the walks that make a ledger complete up to now. The wanted time less the coverage is cut into windows,
+ * Plans the windows that make a ledger complete up to now. The wanted time less the coverage is cut into windows,
  * oldest first. A window that an earlier run began is resumed at its cursor. Its newest time, which was still
  * settling when it began, is planned anew.
  */
@@ -65,7 +65,7 @@ export function planLedger(
   const horizon = horizonAt(now);
   const start = ledgerStart(known, horizon);
   const readAgain = unstored.filter((time) => time >= horizon);
-  const coverageEnd = epochMs(Math.min(settledTo(settleLagMs, now), ...readAgain));
+  const coverageEnd = epochMs(Math.min(settledUntil(settleLagMs, now), ...readAgain));
   const coverage = known.coverage.flatMap(({ from, to }) =>
     interval(from, Math.min(to, coverageEnd)),
   );
@@ -76,7 +76,7 @@ export function planLedger(
   // Measured from the first plan's start, so that the slack of several plans does not add up.
   const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;
   const unread = intersect(wanted, interval(reach, now));
-  const begun = known.open.flatMap((walk) => settledPart(walk, settleLagMs));
+  const begun = known.open.flatMap((one) => settledPart(one, settleLagMs));
   const resumed = resumable(begun, unread, horizon);
   const fresh = subtract(
     unread,
@@ -85,8 +85,8 @@ export function planLedger(
   return {
     ledger,
     plannedAt: now,
-    walks: [
-      ...resumed.map((walk) => ({ ...walk, isLedgerStart: walk.window.from <= start })),
+    windows: [
+      ...resumed.map((one) => ({ ...one, isLedgerStart: one.window.from <= start })),
       ...fresh.map((window) => ({ window, isLedgerStart: window.from === start })),
     ].toSorted((a, b) => a.window.from - b.window.from),
     lost: subtract(wanted, [
@@ -129,10 +129,10 @@ export const isNeverRead = ({ coverage, lost, open }: KnownTime): boolean =>
 
 /** The begun windows that can be resumed: all their time that has not expired is still wanted. */
 function resumable(
-  open: readonly Walk[],
+  open: readonly PlannedWindow[],
   unread: readonly Interval[],
   horizon: EpochMs,
-): readonly Walk[] {
+): readonly PlannedWindow[] {
   const taken: Interval[] = [];
   return open.filter(({ window, cursor }) => {
     const reachable = interval(Math.max(window.from, horizon), window.to);

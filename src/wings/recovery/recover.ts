@@ -139,7 +139,7 @@ class LedgerRecovery {
 
   /** Finds out what is wanted. @returns whether anything is. */
   async prepare(): Promise<boolean> {
-    const { store } = this.#deps.held;
+    const { store } = this.#deps.leased;
     const state = await store.read((db) => readRecoveryState(db, this.#ledger));
     this.#oldestBill = state.oldestBill;
     const { recoverFrom, exchangeNow } = this.#deps;
@@ -198,7 +198,7 @@ class LedgerRecovery {
   }
 
   #keep(evidence: TaxComparison): Promise<void> {
-    return this.#deps.held.store.write((tx) => recordTaxComparison(tx, this.#ledger, evidence));
+    return this.#deps.leased.store.write((tx) => recordTaxComparison(tx, this.#ledger, evidence));
   }
 
   #pass(ms: number): void {
@@ -254,13 +254,13 @@ class LedgerRecovery {
   }
 
   async #descend(): Promise<void> {
-    const { held, exchangeNow } = this.#deps;
+    const { leased, exchangeNow } = this.#deps;
     let oldest = Math.min(this.#oldestBill ?? Number.POSITIVE_INFINITY, horizonAt(exchangeNow()));
     const windows = this.#wanted.flatMap((span) => split(span, this.#api.windowMaxMs).toReversed());
     for await (const { window, rows, isWhole } of this.#parts(windows)) {
       const proven = isWhole ? window : undefined;
       const commit = { ledger: this.#ledger, window: proven, ...rows };
-      const counts = await held.store.write((tx) => commitRecovered(tx, commit));
+      const counts = await leased.store.write((tx) => commitRecovered(tx, commit));
       for (const name of ["new", "unchanged", "restated", "rejected"] as const)
         this.#counts[name] += counts[name];
       this.#pass(lengthMs([window]));
@@ -272,12 +272,12 @@ class LedgerRecovery {
   }
 
   #parts(windows: readonly Interval[]) {
-    const { client, held, signal, onFailure } = this.#deps;
+    const { client, leased, signal, onFailure } = this.#deps;
     const onAttempt = (failure: ExchangeError | undefined) => {
       this.#requests += 1;
       if (failure !== undefined) onFailure(failure);
     };
-    const { assertHeld } = held;
+    const { assertHeld } = leased;
     const deps = { client, api: this.#api, assertHeld, signal, onAttempt, limits: this.#limits };
     return readTaxWindows(deps, windows);
   }

@@ -4,7 +4,7 @@ import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { Queryable, Transaction } from "../../core/postgres/connect.ts";
 import { msOf, multirange, onlyRow, textArray, timeFrom } from "../../core/postgres/values.ts";
 import { readKnownTime } from "../../core/store/known-time.ts";
-import { firstUnread } from "../../core/store/record-time.ts";
+import { setFirstUnread } from "../../core/store/record-time.ts";
 import { rejectRows } from "../../core/store/rejected-bills.ts";
 import { addMissing } from "../../core/store/store-bills.ts";
 import type { Interval } from "../../core/words/intervals.ts";
@@ -161,5 +161,5 @@ async function addRecovered(tx: Transaction, ledger: Ledger, window: Interval): 
       lost = lost - ${multirange([window])},
       recovered = recovered + ${multirange([window])}
     where ${isOfLedger(ledger)}`);
-  await tx.execute(firstUnread(ledger.account, [ledger.productType]));
+  await tx.execute(setFirstUnread(ledger.account, [ledger.productType]));
 }

@@ -3,12 +3,15 @@ import { pageSizeMax } from "../../contract/account-bills.ts";
 import { compareIds } from "../../contract/compare-ids.ts";
 
 /** A row's id and time. A field that broke the contract is undefined. */
-export type RowPlace = { readonly billId: string | undefined; readonly cTime: EpochMs | undefined };
+export type RowPosition = {
+  readonly billId: string | undefined;
+  readonly cTime: EpochMs | undefined;
+};
 
 /** A row whose id and time could both be read. */
-export type PlacedRow = { readonly billId: string; readonly cTime: EpochMs };
+export type LocatedRow = { readonly billId: string; readonly cTime: EpochMs };
 
-export const isPlaced = (row: RowPlace): row is PlacedRow =>
+export const isLocated = (row: RowPosition): row is LocatedRow =>
   row.billId !== undefined && row.cTime !== undefined;
 
 /** The lowest of the ids; undefined where there are none. */
@@ -26,13 +29,13 @@ export const idAbove = (id: string): string | undefined =>
   /^\d+$/.test(id) ? String(BigInt(id) + 1n) : undefined;
 
 /** The oldest row; of one millisecond, that with the lowest id. */
-export const oldestRow = (rows: readonly PlacedRow[]): PlacedRow | undefined =>
-  rows.reduce<PlacedRow | undefined>(
+export const oldestRow = (rows: readonly LocatedRow[]): LocatedRow | undefined =>
+  rows.reduce<LocatedRow | undefined>(
     (oldest, row) => (oldest === undefined || isBefore(row, oldest) ? row : oldest),
     undefined,
   );
 
-const isBefore = (row: PlacedRow, other: PlacedRow): boolean =>
+const isBefore = (row: LocatedRow, other: LocatedRow): boolean =>
   row.cTime === other.cTime ? compareIds(row.billId, other.billId) < 0 : row.cTime < other.cTime;
 
 /** A question to the exchange, which is answered by one page. */
@@ -45,7 +48,7 @@ export type Question = {
 };
 
 export type Answer = {
-  readonly rows: readonly RowPlace[];
+  readonly rows: readonly RowPosition[];
   readonly endId: string | undefined;
   /** The page size that was asked for. */
   readonly limit: number;
@@ -57,7 +60,7 @@ export type Answer = {
 export const overlapRowsMin = 10;
 
 /** How far a ledger's ids were seen to disagree with its times, and whether its pages go on by id or by time. */
-export class IdOrder {
+export class IdTimeOrder {
   #disorderMs: number;
   #isByTime = false;
   /** The most bills that a page serves again of the page before, and never more than half of them. */
@@ -86,17 +89,17 @@ export class IdOrder {
   }
 
   /** Learns from rows of neighbouring pages. */
-  learnFrom(rows: readonly PlacedRow[]): void {
-    const places = rows
+  learnFrom(rows: readonly LocatedRow[]): void {
+    const positions = rows
       .filter(({ billId }) => isNumber(billId))
       .map(({ billId, cTime }) => ({ id: BigInt(billId), cTime }))
       .toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const times = places.map(({ cTime }) => cTime).toSorted((a, b) => a - b);
+    const times = positions.map(({ cTime }) => cTime).toSorted((a, b) => a - b);
     const spanMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
-    const spanIds = Number((places.at(-1)?.id ?? 0n) - (places[0]?.id ?? 0n));
+    const spanIds = Number((positions.at(-1)?.id ?? 0n) - (positions[0]?.id ?? 0n));
     const lowestIds = new Map<EpochMs, bigint>();
     let newest = Number.NEGATIVE_INFINITY;
-    for (const { id, cTime } of places) {
+    for (const { id, cTime } of positions) {
       const lowestId = lowestIds.get(cTime) ?? id;
       lowestIds.set(cTime, lowestId);
       // Times do not tell the order within a millisecond. How far ids lie apart tells how far an older bill's may.
@@ -136,8 +139,8 @@ export type Doubt = string;
  * answer without any of them cannot be true. Witnesses older than `servedFrom` do not count.
  */
 export function unservedWitness(
-  witnesses: readonly PlacedRow[],
-  { rows, servedFrom }: { readonly rows: readonly RowPlace[]; readonly servedFrom: EpochMs },
+  witnesses: readonly LocatedRow[],
+  { rows, servedFrom }: { readonly rows: readonly RowPosition[]; readonly servedFrom: EpochMs },
 ): Doubt | undefined {
   const wanted = witnesses.filter(({ cTime }) => cTime >= servedFrom);
   const [first] = wanted;
@@ -147,5 +150,5 @@ export function unservedWitness(
   return isServed ? undefined : missing(first);
 }
 
-export const missing = ({ billId }: PlacedRow): Doubt =>
+export const missing = ({ billId }: LocatedRow): Doubt =>
   `bill ${billId} was served before and is missing from an answer that should have it`;

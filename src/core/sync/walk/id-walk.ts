@@ -3,15 +3,15 @@ import { compareIds } from "../../contract/compare-ids.ts";
 import {
   type Answer,
   type Doubt,
-  type IdOrder,
+  type IdTimeOrder,
+  isLocated,
   isNumber,
-  isPlaced,
+  type LocatedRow,
   lowestId,
   overlapRowsMin,
   type PageLengths,
-  type PlacedRow,
   pageRowsMin,
-  type RowPlace,
+  type RowPosition,
   unservedWitness,
 } from "./answers.ts";
 
@@ -23,18 +23,18 @@ const witnessesMax = 100;
 const olderAboveMin = 2;
 
 /** A bill below which rows are asked for. The time of a stored cursor is not known. */
-type Place = Partial<RowPlace> & { readonly billId: string };
+type Cursor = Partial<RowPosition> & { readonly billId: string };
 
 /** A question by id, and the known bills that its answer must serve again. */
 type IdQuestion = {
   /** Rows with ids below this bill's are asked for; undefined for the newest page. */
-  readonly below: Place | undefined;
-  readonly witnesses: readonly PlacedRow[];
+  readonly below: Cursor | undefined;
+  readonly witnesses: readonly LocatedRow[];
   /** The time that the overlap with the page before spans, ms. */
   readonly spanMs: number;
 };
 
-const askedBelow = (below: Place | undefined): IdQuestion => ({
+const askedBelow = (below: Cursor | undefined): IdQuestion => ({
   below,
   witnesses: [],
   spanMs: below === undefined ? Number.POSITIVE_INFINITY : 0,
@@ -46,15 +46,15 @@ const askedBelow = (below: Place | undefined): IdQuestion => ({
  * little above the lowest one. So the next answer must serve some known bills again: its witnesses. The
  * last question asks below the lowest id, unless such a page shows that there is none. It may serve its cursor's own bill.
  *
- * An exchange may sort its pages by time, and go on after the place of the cursor's bill in that order.
+ * An exchange may sort its pages by time, and go on behind the cursor's bill in that order.
  * Where ids do not follow the times, it then serves bills that are older than the cursor but have higher
  * ids. Two such answers in a row show it.
  */
 export class IdWalk {
   readonly #lengths: PageLengths;
-  readonly #order: IdOrder;
+  readonly #order: IdTimeOrder;
   #asked: IdQuestion;
-  #lowest: Place | undefined;
+  #lowest: Cursor | undefined;
   #hasEnded = false;
   /** How many answers in a row had bills that are older than the cursor but have higher ids. */
   #olderAbove = 0;
@@ -63,8 +63,8 @@ export class IdWalk {
   /** The lowest id that an answer named as the one to go on from. */
   #lowestEndId: string | undefined;
 
-  /** @param cursor the place at which an earlier run stopped. How its pages overlapped is not known. */
-  constructor(lengths: PageLengths, order: IdOrder, cursor?: string) {
+  /** @param cursor where an earlier run stopped. How its pages overlapped is not known. */
+  constructor(lengths: PageLengths, order: IdTimeOrder, cursor?: string) {
     this.#lengths = lengths;
     this.#order = order;
     this.#lowest = cursor === undefined ? undefined : { billId: cursor };
@@ -136,16 +136,16 @@ export class IdWalk {
       return;
     }
     this.#hasEnded = false;
-    const known = [...this.#asked.witnesses, ...lower].filter(isPlaced);
+    const known = [...this.#asked.witnesses, ...lower].filter(isLocated);
     const witnesses = known.filter((row) => this.#isLower(row));
     this.#asked = { ...askedBelow(this.#lowest), witnesses: witnesses.slice(0, witnessesMax) };
   }
 
-  #isLower({ billId }: Place): boolean {
+  #isLower({ billId }: Cursor): boolean {
     return this.#lowest === undefined || compareIds(billId, this.#lowest.billId) < 0;
   }
 
-  #goOn(rows: readonly RowPlace[], mayBeCut: boolean): void {
+  #goOn(rows: readonly RowPosition[], mayBeCut: boolean): void {
     // Once pages overlapped by less, the window is read by time, too.
     const isWide = this.#narrowestMs >= overlapMs;
     const overlap = overlapOf(rows, isWide ? this.#order.overlapRowsMax : overlapRowsMin);
@@ -178,7 +178,7 @@ export class IdWalk {
   }
 
   /** Decides what is asked after an answer without a lower id, or ends the walk. */
-  #askLower({ rows: all, limit }: Answer, rows: readonly RowPlace[]): Doubt | undefined {
+  #askLower({ rows: all, limit }: Answer, rows: readonly RowPosition[]): Doubt | undefined {
     const isOverlap = this.#lowest !== undefined && this.idLessThan !== this.#lowest.billId;
     if (isOverlap && all.length >= pageRowsMin) {
       // The overlap's known bills may have filled the page. Fewer, with a witness, are an end as good as an empty page.
@@ -198,16 +198,16 @@ export class IdWalk {
  * The rows that may move the cursor. A row without a readable time may have a wrong id, too, so it counts
  * only if no row has both.
  */
-function leadingRows(rows: readonly RowPlace[]): readonly RowPlace[] {
-  const placed = rows.filter(isPlaced);
-  return placed.length > 0 ? placed : rows;
+function leadingRows(rows: readonly RowPosition[]): readonly RowPosition[] {
+  const located = rows.filter(isLocated);
+  return located.length > 0 ? located : rows;
 }
 
-const oldestOf = (rows: readonly RowPlace[], before: number): number =>
+const oldestOf = (rows: readonly RowPosition[], before: number): number =>
   rows.reduce((oldest, { cTime }) => Math.min(oldest, cTime ?? oldest), before);
 
 /** A question whose answer must serve some of the page's oldest bills again. */
-function overlapOf(rows: readonly RowPlace[], rowsMax: number): IdQuestion | undefined {
+function overlapOf(rows: readonly RowPosition[], rowsMax: number): IdQuestion | undefined {
   const byId = new Map(rows.filter(hasId).map((row) => [row.billId, row]));
   const sorted = [...byId.values()].sort((a, b) => compareIds(a.billId, b.billId));
   const times = sorted.map(({ cTime }) => cTime ?? Number.POSITIVE_INFINITY);
@@ -216,38 +216,38 @@ function overlapOf(rows: readonly RowPlace[], rowsMax: number): IdQuestion | und
   const newer = times.findIndex(isNewer);
   const most = Math.min(rowsMax, Math.floor(sorted.length / 2));
   const wanted = newer === -1 ? most : Math.min(newer, most);
-  const place = overlapPlace(times, Math.max(1, wanted));
-  const below = sorted[place];
-  if (below === undefined || place < 1) return undefined;
-  const known = times.slice(0, place + 1).filter(Number.isFinite);
-  const isBelow = ({ billId }: PlacedRow) => compareIds(billId, below.billId) < 0;
-  const witnesses = rows.filter(isPlaced).filter(isBelow).slice(0, witnessesMax);
+  const index = overlapIndex(times, Math.max(1, wanted));
+  const below = sorted[index];
+  if (below === undefined || index < 1) return undefined;
+  const known = times.slice(0, index + 1).filter(Number.isFinite);
+  const isBelow = ({ billId }: LocatedRow) => compareIds(billId, below.billId) < 0;
+  const witnesses = rows.filter(isLocated).filter(isBelow).slice(0, witnessesMax);
   return { below, witnesses, spanMs: Math.max(0, ...known) - oldest };
 }
 
-/** The first place, from the wanted one on, whose bill is above another one both by id and by time. */
-function overlapPlace(times: readonly number[], wanted: number): number {
+/** The first index, from the wanted one on, whose bill is above another one both by id and by time. */
+function overlapIndex(times: readonly number[], wanted: number): number {
   let oldest = Math.min(...times.slice(0, wanted));
-  for (let place = wanted; place < times.length; place++) {
-    const time = times[place] ?? Number.POSITIVE_INFINITY;
-    if (time >= oldest) return place;
+  for (let index = wanted; index < times.length; index++) {
+    const time = times[index] ?? Number.POSITIVE_INFINITY;
+    if (time >= oldest) return index;
     oldest = time;
   }
   return -1;
 }
 
-const hasId = (row: RowPlace): row is Place & RowPlace => row.billId !== undefined;
+const hasId = (row: RowPosition): row is Cursor & RowPosition => row.billId !== undefined;
 
 /** The cursor's own bill is not above it: an exchange may include it in the answer. */
-const isAbove = (id: string, cursor: Place): boolean => compareIds(id, cursor.billId) > 0;
+const isAbove = (id: string, cursor: Cursor): boolean => compareIds(id, cursor.billId) > 0;
 
 const isBefore = (time: number | undefined, cursor: number | undefined): boolean =>
   time !== undefined && cursor !== undefined && time < cursor;
 
-const lowestOf = (rows: readonly RowPlace[]): Place | undefined =>
+const lowestOf = (rows: readonly RowPosition[]): Cursor | undefined =>
   rows
     .filter(hasId)
-    .reduce<Place | undefined>(
+    .reduce<Cursor | undefined>(
       (lowest, row) =>
         lowest === undefined || compareIds(row.billId, lowest.billId) < 0 ? row : lowest,
       undefined,

@@ -4,11 +4,11 @@ import { compareIds } from "../../contract/compare-ids.ts";
 import {
   type Answer,
   type Doubt,
-  isPlaced,
+  isLocated,
+  type LocatedRow,
   lowestId,
   oldestRow,
   type PageLengths,
-  type PlacedRow,
   type Question,
 } from "./answers.ts";
 
@@ -32,7 +32,7 @@ export class NewestCheck {
   /** Whether bills of the newest time may fill a page that begins with it: it then begins a millisecond later. */
   #skipsNewest = false;
   /** A bill from the time above the newest one. */
-  #unread: PlacedRow | undefined;
+  #unread: LocatedRow | undefined;
 
   /** @param endTime the end of the time that is asked for. Later bills may still appear. */
   constructor(endTime: EpochMs, lengths: PageLengths) {
@@ -50,12 +50,12 @@ export class NewestCheck {
 
   /** Learns from a page. The first one with rows began without a cursor. */
   learnFrom({ rows, limit }: Answer): void {
-    const placed = rows.filter(isPlaced);
+    const located = rows.filter(isLocated);
     const first = this.#first;
-    if (first !== undefined && placed.some((row) => isBelow(row, first))) this.end();
-    for (const { cTime } of placed) this.#newest = epochMs(Math.max(cTime, this.#newest ?? cTime));
-    const oldest = oldestRow(placed)?.cTime;
-    const lowest = lowestId(placed.map(({ billId }) => billId));
+    if (first !== undefined && located.some((row) => isBelow(row, first))) this.end();
+    for (const { cTime } of located) this.#newest = epochMs(Math.max(cTime, this.#newest ?? cTime));
+    const oldest = oldestRow(located)?.cTime;
+    const lowest = lowestId(located.map(({ billId }) => billId));
     if (oldest === undefined || lowest === undefined) return;
     this.#first ??= { lowest, oldest, mayBeCut: this.#lengths.mayBeCut(rows.length, limit) };
   }
@@ -72,8 +72,8 @@ export class NewestCheck {
   /** Judges the answer to `question`. @returns why the first page cannot have begun with the newest bills. */
   judge({ rows, limit }: Answer): Doubt | undefined {
     const [newest = 0, endTime] = [this.#newest, this.#endTime];
-    const isUnread = ({ cTime }: PlacedRow) => cTime > newest && cTime < endTime;
-    this.#unread ??= rows.filter(isPlaced).find(isUnread);
+    const isUnread = ({ cTime }: LocatedRow) => cTime > newest && cTime < endTime;
+    this.#unread ??= rows.filter(isLocated).find(isUnread);
     if (this.#unread) return `bill ${this.#unread.billId} is missing from the window's first page`;
     if (!this.#skipsNewest && this.#lengths.mayBeCut(rows.length, limit)) this.#skipsNewest = true;
     else this.end();
@@ -81,5 +81,5 @@ export class NewestCheck {
   }
 }
 
-const isBelow = ({ billId, cTime }: PlacedRow, { lowest, oldest }: PageEnd): boolean =>
+const isBelow = ({ billId, cTime }: LocatedRow, { lowest, oldest }: PageEnd): boolean =>
   cTime < oldest && compareIds(billId, lowest) < 0;

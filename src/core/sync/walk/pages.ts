@@ -6,7 +6,7 @@ import type { BillsApi } from "../../contract/bills-api.ts";
 import type { Interval } from "../../words/intervals.ts";
 import type { ReadRows, RejectedRow } from "../../words/page.ts";
 import { edgeMarginMs, horizonAt } from "../../words/plan.ts";
-import type { Question, RowPlace } from "./answers.ts";
+import type { Question, RowPosition } from "./answers.ts";
 
 /** The request for one page, with the times as they are sent. */
 export type PageRequest = {
@@ -111,22 +111,22 @@ export function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRo
   const bills: Bill[] = [];
   const rejected: RejectedRow[] = [];
   let texts: readonly string[] | undefined;
-  for (const [place, row] of rows.entries()) {
+  for (const [index, row] of rows.entries()) {
     const reading = api.read(row);
     if ("bill" in reading) bills.push(reading.bill);
     else {
       texts ??= rowTexts();
-      const text = texts[place] ?? JSON.stringify(row);
+      const text = texts[index] ?? JSON.stringify(row);
       rejected.push({ received: row, text, fault: reading.fault });
     }
   }
   return { bills, rejected };
 }
 
-export const placesOf = (
+export const positionsOf = (
   { idOf, timeOf }: BillsApi,
   { bills, rejected }: ReadRows,
-): readonly RowPlace[] => [
+): readonly RowPosition[] => [
   ...bills,
   ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
 ];

@@ -3,12 +3,12 @@ import { pageSizeMax } from "../../contract/account-bills.ts";
 import {
   type Answer,
   type Doubt,
-  type IdOrder,
-  isPlaced,
+  type IdTimeOrder,
+  isLocated,
+  type LocatedRow,
   oldestRow,
   overlapRowsMin,
   type PageLengths,
-  type PlacedRow,
   type Question,
 } from "./answers.ts";
 import { IdWalk, overlapMs } from "./id-walk.ts";
@@ -22,11 +22,11 @@ type WindowOptions = {
   /** The end of the window. */
   readonly to: EpochMs;
   /** The end of the settled time. Only time before it is asked for: later bills may still appear. Default `to`. */
-  readonly settledTo?: EpochMs;
+  readonly settledUntil?: EpochMs;
   /** The cursor at which an earlier run stopped. Default none: the walk begins with the newest page. */
   readonly cursor?: string | undefined;
   /** What is known about the ledger's ids. Each answer adds to it. */
-  readonly order: IdOrder;
+  readonly order: IdTimeOrder;
   /** What is known about the exchange's pages. Each answer adds to it. */
   readonly lengths: PageLengths;
 };
@@ -49,19 +49,19 @@ export class WindowQuestions {
   #isResumed: boolean;
   /** `order.isByTime` at the last answer: another walk of the ledger may set it while a question is under way. */
   #isByTime: boolean;
-  #lastPage: readonly PlacedRow[] = [];
+  #lastPage: readonly LocatedRow[] = [];
   /** The oldest bill of all answers; of one millisecond, that with the lowest id. */
-  #known: PlacedRow | undefined;
-  #newestPage: readonly PlacedRow[] = [];
+  #known: LocatedRow | undefined;
+  #newestPage: readonly LocatedRow[] = [];
   readonly #newestCheck: NewestCheck;
 
   constructor(options: WindowOptions) {
-    const { to, settledTo = to, cursor, order, lengths } = options;
+    const { to, settledUntil = to, cursor, order, lengths } = options;
     this.#options = options;
     this.#byId = new IdWalk(lengths, order, cursor);
     this.#isResumed = cursor !== undefined;
     this.#isByTime = order.isByTime;
-    this.#newestCheck = new NewestCheck(epochMs(Math.min(to, settledTo)), lengths);
+    this.#newestCheck = new NewestCheck(epochMs(Math.min(to, settledUntil)), lengths);
     this.#turnToTimes();
   }
 
@@ -113,11 +113,11 @@ export class WindowQuestions {
     const endId = page.endId === question.idLessThan ? undefined : page.endId;
     const answer = { ...page, endId, limit: question.limit };
     if (question.startTime !== undefined) return this.#newestCheck.judge(answer);
-    const placed = answer.rows.filter(isPlaced);
+    const located = answer.rows.filter(isLocated);
     lengths.learnFrom(answer.rows.length);
-    order.learnFrom([...this.#lastPage, ...placed]);
-    if (placed.length > 0) this.#lastPage = placed;
-    this.#known = oldestRow(this.#known ? [...placed, this.#known] : placed);
+    order.learnFrom([...this.#lastPage, ...located]);
+    if (located.length > 0) this.#lastPage = located;
+    this.#known = oldestRow(this.#known ? [...located, this.#known] : located);
     if (!this.#isResumed) this.#newestCheck.learnFrom(answer);
     const doubt = this.#hasEndedById ? this.#judgeByTime(answer) : this.#judgeById(answer);
     this.#isByTime = order.isByTime;
@@ -132,12 +132,12 @@ export class WindowQuestions {
   }
 
   #judgeById(answer: Answer): Doubt | undefined {
-    if (this.#byId.idLessThan === undefined) this.#newestPage = answer.rows.filter(isPlaced);
+    if (this.#byId.idLessThan === undefined) this.#newestPage = answer.rows.filter(isLocated);
     const doubt = this.#byId.judge(answer);
     if (doubt !== undefined && !this.#isResumed) return doubt;
     if (this.#byId.isByTime) this.#options.order.setByTime();
     // An older bill by id disproves the end of the window that the walk by time had begun to check.
-    const hasOlder = this.#byTime?.learnFrom(answer.rows.filter(isPlaced));
+    const hasOlder = this.#byTime?.learnFrom(answer.rows.filter(isLocated));
     if (hasOlder && this.#byTime?.isOrdered) this.#byTime = undefined;
     // There is a bill below a stored cursor. The walk begins again if none is served, or if the answer
     // cannot be judged because the cursor's time is not known, or if the answer may have nothing but what the

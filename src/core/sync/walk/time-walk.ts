@@ -4,12 +4,12 @@ import {
   type Answer,
   type Doubt,
   idAbove,
-  isPlaced,
+  isLocated,
+  type LocatedRow,
   lowestId,
   missing,
   oldestRow,
   type PageLengths,
-  type PlacedRow,
   unservedWitness,
 } from "./answers.ts";
 
@@ -38,9 +38,9 @@ type TimeWalkOptions = {
   readonly to: EpochMs;
   readonly lengths: PageLengths;
   /** The oldest bill of all answers; of one millisecond, the lowest id. */
-  readonly known: PlacedRow | undefined;
+  readonly known: LocatedRow | undefined;
   /** The rows of the window's newest page, if it was read. */
-  readonly newestPage: readonly PlacedRow[];
+  readonly newestPage: readonly LocatedRow[];
   /** Whether ids follow the times. The walk by ids has then skipped no bill, so this one begins with the oldest. */
   readonly isOrdered: boolean;
 };
@@ -59,9 +59,9 @@ type TimeWalkOptions = {
 export class TimeWalk {
   readonly #options: TimeWalkOptions;
   #step: Step = { kind: "down", endMs: 0 };
-  #oldest: PlacedRow | undefined;
-  #witnesses: readonly PlacedRow[] = [];
-  #known: PlacedRow | undefined;
+  #oldest: LocatedRow | undefined;
+  #witnesses: readonly LocatedRow[] = [];
+  #known: LocatedRow | undefined;
   /** Whether bills of the oldest millisecond may have filled a page, so that it says nothing of what is older. */
   #isCrowded = false;
   /** The step that was answered with an empty page. */
@@ -105,7 +105,7 @@ export class TimeWalk {
   }
 
   /** Learns from rows from another question. @returns whether one is older than the walk has come. */
-  learnFrom(rows: readonly PlacedRow[]): boolean {
+  learnFrom(rows: readonly LocatedRow[]): boolean {
     const hasOlder = rows.some((row) => this.#isOlder(row));
     this.#known = oldestRow(this.#known ? [...rows, this.#known] : rows);
     if (hasOlder) this.#hasEnded = false;
@@ -114,15 +114,15 @@ export class TimeWalk {
 
   /** @returns why the answer cannot be true; the question is then asked again. */
   judge(answer: Answer): Doubt | undefined {
-    const placed = answer.rows.filter(isPlaced);
-    this.learnFrom(placed);
+    const located = answer.rows.filter(isLocated);
+    this.learnFrom(located);
     switch (this.#step.kind) {
       case "down":
-        return this.#takeDown(placed, answer, this.#step);
+        return this.#judgeDown(located, answer, this.#step);
       case "inside":
-        return this.#isEmptyOnce(answer) ? undefined : this.#takeInside(placed, this.#step);
+        return this.#isEmptyOnce(answer) ? undefined : this.#judgeInside(located, this.#step);
       case "past":
-        return this.#isEmptyOnce(answer) ? undefined : this.#takePast(placed, answer, this.#step);
+        return this.#isEmptyOnce(answer) ? undefined : this.#judgePast(located, answer, this.#step);
       case "by id":
         return this.#judgeById(answer);
       default:
@@ -130,16 +130,16 @@ export class TimeWalk {
     }
   }
 
-  #takeDown(placed: readonly PlacedRow[], answer: Answer, step: Down): Doubt | undefined {
-    const hasOldest = placed.some((row) => this.#isOfOldest(row));
+  #judgeDown(located: readonly LocatedRow[], answer: Answer, step: Down): Doubt | undefined {
+    const hasOldest = located.some((row) => this.#isOfOldest(row));
     // Other bills of that millisecond may fill a page. If it had room for the witnesses, they must be found by id.
     const mayLackWitness = hasOldest && (this.#isFoundById || this.#mayBeCut(answer));
     const doubt = mayLackWitness ? undefined : unservedWitness(this.#witnesses, answer);
-    if (this.#asksWithOtherEnd(placed, doubt, step)) return undefined;
+    if (this.#asksWithOtherEnd(located, doubt, step)) return undefined;
     if (doubt !== undefined) return this.#seekById(doubt);
     if (hasOldest) this.#endMs = step.endMs;
-    if (this.#goDown(placed)) return undefined;
-    if (this.#oldest !== undefined) return this.#goInside(placed, answer);
+    if (this.#goDown(located)) return undefined;
+    if (this.#oldest !== undefined) return this.#goInside(located, answer);
     // No row has both a time and an id, so the walk goes on from the oldest known bill.
     if (this.#known === undefined || answer.rows.length === 0) return this.#end(answer);
     this.#goTo([this.#known]);
@@ -150,31 +150,31 @@ export class TimeWalk {
    * Asks with the other end, once: the exchange may exclude the end, or include it and fill the page with its bills.
    * @returns whether it does.
    */
-  #asksWithOtherEnd(placed: readonly PlacedRow[], doubt: Doubt | undefined, step: Down): boolean {
+  #asksWithOtherEnd(located: readonly LocatedRow[], doubt: Doubt | undefined, step: Down): boolean {
     const isUnserved = doubt !== undefined && !this.#isByBooking;
     const mayHideOlder =
-      placed.some((row) => this.#isNewer(row)) && !placed.some((row) => this.#isOlder(row));
+      located.some((row) => this.#isNewer(row)) && !located.some((row) => this.#isOlder(row));
     if (step.isSecond || this.#oldest === undefined || !(isUnserved || mayHideOlder)) return false;
     this.#step = { kind: "down", endMs: step.endMs === 0 ? 1 : 0, isSecond: true };
     return true;
   }
 
   /** Reads the rest of the oldest bill's millisecond. If ids follow the times, its only bill is the last of the window. */
-  #goInside(placed: readonly PlacedRow[], answer: Answer): Doubt | undefined {
+  #goInside(located: readonly LocatedRow[], answer: Answer): Doubt | undefined {
     const { isOrdered } = this.#options;
     const isAlone = answer.rows.every(({ billId }) => billId === this.#known?.billId);
     if (isOrdered && isAlone) return this.#end(answer);
     this.#isCrowded = !isOrdered && this.#mayBeCut(answer);
     // If ids follow the times, the walk by ids has read the millisecond down to the lowest known bill.
-    const read = isOrdered ? [...placed, ...this.#witnesses] : placed;
+    const read = isOrdered ? [...located, ...this.#witnesses] : located;
     const ids = read.filter((row) => this.#isOfOldest(row)).map(({ billId }) => billId);
     const below = lowestId(ids);
     this.#step = below === undefined ? this.#past : { kind: "inside", below };
     return undefined;
   }
 
-  #takeInside(placed: readonly PlacedRow[], { below }: Inside): Doubt | undefined {
-    const ids = placed.filter((row) => this.#isOfOldest(row)).map(({ billId }) => billId);
+  #judgeInside(located: readonly LocatedRow[], { below }: Inside): Doubt | undefined {
+    const ids = located.filter((row) => this.#isOfOldest(row)).map(({ billId }) => billId);
     const above = ids.find((billId) => compareIds(billId, below) > 0);
     if (above) return `bill ${above} came where ids below ${below} were asked for`;
     const lower = lowestId(ids);
@@ -184,16 +184,16 @@ export class TimeWalk {
     return undefined;
   }
 
-  #takePast(placed: readonly PlacedRow[], answer: Answer, { endMs }: Past): Doubt | undefined {
-    if (this.#goDown(placed)) return undefined;
-    if (endMs === 0 && placed.some((row) => this.#isOfOldest(row))) {
+  #judgePast(located: readonly LocatedRow[], answer: Answer, { endMs }: Past): Doubt | undefined {
+    if (this.#goDown(located)) return undefined;
+    if (endMs === 0 && located.some((row) => this.#isOfOldest(row))) {
       // The end is included after all, and bills of that millisecond may have filled the page.
       this.#step = { kind: "past", endMs: -1 };
       return undefined;
     }
     // An exchange may round times. Nothing older than the window is asked for.
     const askedTo = Math.max(this.endTime, answer.servedFrom);
-    const newer = placed.find(({ cTime }) => cTime > askedTo);
+    const newer = located.find(({ cTime }) => cTime > askedTo);
     if (newer !== undefined && this.#mayBeCut(answer)) {
       return `bill ${newer.billId} came where only older ones were asked for`;
     }
@@ -236,10 +236,10 @@ export class TimeWalk {
   }
 
   /** @returns whether the rows had an older bill. */
-  #goDown(placed: readonly PlacedRow[]): boolean {
-    const oldest = oldestRow(placed);
+  #goDown(located: readonly LocatedRow[]): boolean {
+    const oldest = oldestRow(located);
     if (oldest === undefined || !this.#isOlder(oldest)) return false;
-    this.#goTo(placed);
+    this.#goTo(located);
     return true;
   }
 
@@ -255,19 +255,19 @@ export class TimeWalk {
     return undefined;
   }
 
-  #isOfOldest({ cTime }: PlacedRow): boolean {
+  #isOfOldest({ cTime }: LocatedRow): boolean {
     return cTime === this.#oldest?.cTime;
   }
 
-  #isNewer({ cTime }: PlacedRow): boolean {
+  #isNewer({ cTime }: LocatedRow): boolean {
     return this.#oldest !== undefined && cTime > this.#oldest.cTime;
   }
 
-  #isOlder({ cTime }: PlacedRow): boolean {
+  #isOlder({ cTime }: LocatedRow): boolean {
     return this.#oldest === undefined || cTime < this.#oldest.cTime;
   }
 
-  #goTo(rows: readonly PlacedRow[]): void {
+  #goTo(rows: readonly LocatedRow[]): void {
     this.#oldest = oldestRow(rows);
     this.#witnesses = rows.filter((row) => this.#isOfOldest(row));
     this.#step = this.#down;

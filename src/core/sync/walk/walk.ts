@@ -4,31 +4,31 @@ import { dayMs, type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
 import { contradictoryIds } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { interval, lengthMs } from "../../words/intervals.ts";
-import type { Ledger, Walk } from "../../words/ledger.ts";
+import type { Ledger, PlannedWindow } from "../../words/ledger.ts";
 import type { PageCommit, ReadRows, WalkEnd } from "../../words/page.ts";
-import { ResumePlace } from "../../words/place.ts";
-import { horizonAt, settledTo, startSlackMs } from "../../words/plan.ts";
-import type { Answer, Doubt, IdOrder, PageLengths } from "./answers.ts";
+import { horizonAt, settledUntil, startSlackMs } from "../../words/plan.ts";
+import { WindowCursor } from "../../words/window-cursor.ts";
+import type { Answer, Doubt, IdTimeOrder, PageLengths } from "./answers.ts";
+import { OutOfRangeRows } from "./out-of-range-rows.ts";
 import {
   type EdgePage,
   type PageReader,
   PagesWithinHorizon,
-  placesOf,
+  positionsOf,
   readRows,
   ServedRows,
 } from "./pages.ts";
 import { WindowQuestions } from "./questions.ts";
-import { Strays } from "./strays.ts";
 import { WindowPart } from "./window-part.ts";
 
 /** The ledger whose windows are walked, in a run. Its walks share all of it. */
 export type WalkedLedger = PageReader & {
   readonly ledger: Ledger;
   /** What is known about the order of the ledger's ids, and about the exchange's pages. */
-  readonly idOrder: IdOrder;
+  readonly idTimeOrder: IdTimeOrder;
   readonly pageLengths: PageLengths;
   /** The times of bills, by id, that the run's first question was served and that are not stored. */
-  readonly shown: Map<string, EpochMs>;
+  readonly expectedBills: Map<string, EpochMs>;
   /** The exchange's time when the run was planned. */
   readonly plannedAt: EpochMs;
   /** How long the newest time stays settling: stored, but not yet covered. */
@@ -43,7 +43,7 @@ type WalkOptions = {
   /** Ends the walk between two pages. */
   readonly signal: AbortSignal;
   /** Into how many windows to divide the rest of the window: it keeps the newest. */
-  readonly partsOf: (pagesLeft: number, tookMs: number) => number;
+  readonly partsWanted: (pagesLeft: number, tookMs: number) => number;
 };
 
 // 10 million bills. The bound ends the walk if the exchange never ends the window.
@@ -57,7 +57,7 @@ const expiresSoonMs = dayMs;
 
 /**
  * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, {@link goOn}, until it is
- * over. Each page is committed together with the place at which a later run resumes. {@link WindowQuestions} decides what is
+ * over. Each page is committed together with the cursor at which a later run resumes. {@link WindowQuestions} decides what is
  * asked next, and when the window ends.
  */
 export class WindowWalk {
@@ -66,9 +66,9 @@ export class WindowWalk {
   readonly #api: BillsApi;
   readonly #questions: WindowQuestions;
   readonly #pages: PagesWithinHorizon;
-  readonly #place: ResumePlace;
+  readonly #cursor: WindowCursor;
   readonly #served: ServedRows;
-  readonly #strays = new Strays();
+  readonly #outOfRange = new OutOfRangeRows();
   readonly #hasBegunBefore: boolean;
   #startedAt: EpochMs;
   readonly #part: WindowPart;
@@ -80,29 +80,29 @@ export class WindowWalk {
   /** Why the last answer cannot be true, and how many in a row could not. */
   #doubt: Doubt | undefined;
   #doubts = 0;
-  /** The bill that was shown, and that the walk of its time did not meet. */
-  #unmet: string | undefined;
-  #handedBack: readonly Walk[] = [];
+  /** The expected bill that the walk of its time was not served. */
+  #missingBill: string | undefined;
+  #handedBack: readonly PlannedWindow[] = [];
   #walkedMs = 0;
 
-  constructor(run: WalkedLedger, walk: Walk, options: WalkOptions) {
-    const { window, cursor, startedAt } = walk;
+  constructor(run: WalkedLedger, planned: PlannedWindow, options: WalkOptions) {
+    const { window, cursor, startedAt } = planned;
     this.#run = run;
     this.#options = options;
     this.#api = billsApiOf(run.ledger.productType);
     this.#served = new ServedRows(this.#api);
-    this.#place = new ResumePlace(cursor);
+    this.#cursor = new WindowCursor(cursor);
     this.#hasBegunBefore = startedAt !== undefined;
     this.#startedAt = startedAt ?? run.exchangeNow();
     this.#questions = new WindowQuestions({
       to: window.to,
-      settledTo: settledTo(run.settleLagMs, run.plannedAt, this.#startedAt),
+      settledUntil: settledUntil(run.settleLagMs, run.plannedAt, this.#startedAt),
       cursor,
-      order: run.idOrder,
+      order: run.idTimeOrder,
       lengths: run.pageLengths,
     });
     this.#pages = new PagesWithinHorizon(run, options.signal);
-    this.#part = new WindowPart(walk);
+    this.#part = new WindowPart(planned);
   }
 
   /** Whether the window was read to its end. */
@@ -159,13 +159,13 @@ export class WindowWalk {
   check(answer: EdgePage): PageCommit | undefined {
     const { readFrom, request, endId, requestTime } = answer;
     const read = readRows(this.#api, answer);
-    const places = placesOf(this.#api, read);
+    const positions = positionsOf(this.#api, read);
     const { inside, late } =
       request === undefined
-        ? { inside: places, late: undefined }
-        : this.#strays.judge(places, request);
+        ? { inside: positions, late: undefined }
+        : this.#outOfRange.judge(positions, request);
     if (late !== undefined) this.#run.doubt(late);
-    this.#hasRows ||= places.length > 0;
+    this.#hasRows ||= positions.length > 0;
     // The answer's time corrects our estimate, which may be ahead by half a round trip.
     if (!this.#hasBegunBefore && this.#number === 1)
       this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
@@ -179,8 +179,8 @@ export class WindowWalk {
     this.#isOver = hasPassed || request === undefined || this.#questions.next === undefined;
     const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
     const rows = this.#served.newOf({ ...read, bills });
-    const end = this.#isOver && !this.#strays.areDoubtful ? this.#endAt(readFrom) : undefined;
-    this.#unmet = this.#unmetIn(rows, end);
+    const end = this.#isOver && !this.#outOfRange.areDoubtful ? this.#endAt(readFrom) : undefined;
+    this.#missingBill = this.#missingFrom(rows, end);
     return this.#pageOf(rows, end);
   }
 
@@ -190,15 +190,15 @@ export class WindowWalk {
   }
 
   /** Goes on after a page. @returns the windows that it hands back. @throws ContradictionError, or ExchangeError. */
-  goOn(): readonly Walk[] {
-    if (this.#unmet !== undefined) {
+  goOn(): readonly PlannedWindow[] {
+    if (this.#missingBill !== undefined) {
       const { from, to } = this.#part.window;
       throw new ContradictionError(
-        `the exchange served bill ${printableLine(this.#unmet)} first, and left it out of its time, ` +
+        `the exchange served bill ${printableLine(this.#missingBill)} first, and left it out of its time, ` +
           `${isoTime(from)} to ${isoTime(to)}, which stays unread; run again`,
       );
     }
-    if (this.#isOver) this.#strays.refuseDoubtful(this.#name);
+    if (this.#isOver) this.#outOfRange.refuseDoubtful(this.#name);
     else if (this.#doubt !== undefined) this.#refuseDoubt(this.#doubt);
     return this.#handedBack;
   }
@@ -206,45 +206,46 @@ export class WindowWalk {
   /** Whether all of its part was read, as a page shows that is older. */
   get #hasPassedItsPart(): boolean {
     const { window, asked } = this.#part;
-    if (window.from === asked.from || this.#strays.areDoubtful) return false;
+    if (window.from === asked.from || this.#outOfRange.areDoubtful) return false;
     return this.#questions.hasPassed(window.from);
   }
 
-  /** A bill that was shown, is of the time that the walk has proven, and was not met by any walk. */
-  #unmetIn({ bills, rejected }: ReadRows, end: WalkEnd | undefined): string | undefined {
-    const { shown } = this.#run;
-    for (const { billId } of bills) shown.delete(billId);
-    for (const { received } of rejected) shown.delete(this.#api.idOf(received) ?? "");
+  /** An expected bill of the time that the walk has proven, which no walk was served. */
+  #missingFrom({ bills, rejected }: ReadRows, end: WalkEnd | undefined): string | undefined {
+    const { expectedBills } = this.#run;
+    for (const { billId } of bills) expectedBills.delete(billId);
+    for (const { received } of rejected) expectedBills.delete(this.#api.idOf(received) ?? "");
     const isProven = (time: EpochMs) =>
       end?.proven.some(({ from, to }) => time >= from && time < to) ?? false;
-    return [...shown].find(([, time]) => isProven(time))?.[0];
+    return [...expectedBills].find(([, time]) => isProven(time))?.[0];
   }
 
   #pageOf({ bills, rejected }: ReadRows, end: WalkEnd | undefined): PageCommit | undefined {
     const [{ ledger }, part, startedAt] = [this.#run, this.#part, this.#startedAt];
     const { window } = part;
-    const after = this.#place.text;
+    const cursorBefore = this.#cursor.text;
     const isStoring = bills.length + rejected.length > 0;
-    const isAnew = this.#hasFailed || this.#strays.areDoubtful;
+    const isAnew = this.#hasFailed || this.#outOfRange.areDoubtful;
     const resumeBelow = isAnew ? undefined : this.#questions.resumeBelow;
-    this.#place.moveTo({ resumeBelow, number: this.#number - 1, isStoring });
-    part.descend(bills.filter(({ billId }) => !this.#strays.has(billId)));
+    this.#cursor.moveTo({ resumeBelow, number: this.#number - 1, isStoring });
+    part.descend(bills.filter(({ billId }) => !this.#outOfRange.has(billId)));
     this.#walkedMs = end === undefined ? part.walkedMs : lengthMs([window]);
     const isDescending =
       this.#doubt === undefined && !this.#isOver && !isAnew && this.#questions.isDescending;
     const pagesLeft = isDescending ? part.pagesLeft : 0;
     const tookMs = this.#run.exchangeNow() - this.#pages.sentAt;
-    this.#handedBack = part.divide(this.#options.partsOf(pagesLeft, tookMs));
-    const handedBack = this.#handedBack.map((walk) => walk.window);
-    const changesNothing = !isStoring && handedBack.length === 0 && this.#place.text === after;
+    this.#handedBack = part.divide(this.#options.partsWanted(pagesLeft, tookMs));
+    const handedBack = this.#handedBack.map((part) => part.window);
+    const changesNothing =
+      !isStoring && handedBack.length === 0 && this.#cursor.text === cursorBefore;
     if (changesNothing && end === undefined) return undefined;
     this.#pagesLeft = pagesLeft;
     part.handBack(this.#handedBack);
-    // Without a cursor, the next run does not resume below a bill that was not met.
-    const cursor = this.#unmet === undefined ? this.#place.text : undefined;
-    const isEnd = end !== undefined && this.#unmet === undefined;
+    // Without a cursor, the next run does not resume below the missing bill.
+    const cursor = this.#missingBill === undefined ? this.#cursor.text : undefined;
+    const isEnd = end !== undefined && this.#missingBill === undefined;
     const next = isEnd ? { end } : { cursor, handedBack };
-    return { ledger, window, startedAt, after, bills, rejected, next };
+    return { ledger, window, startedAt, cursorBefore, bills, rejected, next };
   }
 
   /** The time that a finished walk proves: what it read, without the newest part that is still settling. */
@@ -252,7 +253,7 @@ export class WindowWalk {
     const { plannedAt, settleLagMs } = this.#run;
     const { window, isLedgerStart } = this.#part;
     const { from, to } = window;
-    const provenTo = settledTo(settleLagMs, plannedAt, this.#startedAt, this.#run.exchangeNow());
+    const provenTo = settledUntil(settleLagMs, plannedAt, this.#startedAt, this.#run.exchangeNow());
     const isStart = isLedgerStart && readFrom - from <= startSlackMs;
     return {
       proven: interval(Math.max(from, readFrom), Math.min(to, provenTo)),

@@ -1,8 +1,8 @@
 import { type EpochMs, epochMs } from "../../../lib/time.ts";
 import type { Bill } from "../../contract/bill.ts";
-import { type Interval, interval, partsOf } from "../../words/intervals.ts";
-import type { Walk } from "../../words/ledger.ts";
-import { keptOf } from "../../words/page.ts";
+import { equalParts, type Interval, interval } from "../../words/intervals.ts";
+import type { PlannedWindow } from "../../words/ledger.ts";
+import { keptPart } from "../../words/page.ts";
 
 // How many pages are left is estimated by the time that so many pages covered.
 const pagesAveraged = 4;
@@ -15,7 +15,7 @@ export class WindowPart {
   /** The oldest time after each of the last pages. */
   #depths: readonly EpochMs[];
 
-  constructor({ window, isLedgerStart = false, askFrom = window.from }: Walk) {
+  constructor({ window, isLedgerStart = false, askFrom = window.from }: PlannedWindow) {
     this.#window = window;
     this.#asked = { from: askFrom, to: window.to };
     this.#isLedgerStart = isLedgerStart;
@@ -65,23 +65,23 @@ export class WindowPart {
   }
 
   /** Divides what is left into so many parts. @returns all but the newest, which stays with this walk. */
-  divide(parts: number): readonly Walk[] {
+  divide(parts: number): readonly PlannedWindow[] {
     const [left] = interval(this.#window.from, this.#oldest);
     if (left === undefined || parts === 1) return [];
-    return partsOf(left, parts)
+    return equalParts(left, parts)
       .slice(0, -1)
-      .map((window, place) => ({
+      .map((window, index) => ({
         window,
-        isLedgerStart: this.#isLedgerStart && place === 0,
+        isLedgerStart: this.#isLedgerStart && index === 0,
         askFrom: this.#asked.from,
       }));
   }
 
-  /** Leaves these to other walks. */
-  handBack(walks: readonly Walk[]): void {
-    if (walks.length === 0) return;
-    const handedBack = walks.map(({ window }) => window);
-    this.#window = keptOf(this.#window, handedBack);
+  /** Leaves these windows to other walks. */
+  handBack(windows: readonly PlannedWindow[]): void {
+    if (windows.length === 0) return;
+    const handedBack = windows.map(({ window }) => window);
+    this.#window = keptPart(this.#window, handedBack);
     this.#isLedgerStart = false;
   }
 }

@@ -2,7 +2,7 @@ import { ExchangeError } from "../../../lib/errors.ts";
 import { printableLine } from "../../../lib/printable.ts";
 import { type EpochMs, isoTime, minuteMs } from "../../../lib/time.ts";
 import { compareIds } from "../../contract/compare-ids.ts";
-import { isPlaced, lowestId, type PlacedRow, type RowPlace } from "./answers.ts";
+import { isLocated, type LocatedRow, lowestId, type RowPosition } from "./answers.ts";
 import type { PageRequest } from "./pages.ts";
 
 // How the exchange rounds bounds is not known, so times up to a minute outside them are accepted. A page that
@@ -12,7 +12,10 @@ const boundsToleranceMs = minuteMs;
 type AskedTime = Pick<PageRequest, "startTime" | "endTime">;
 
 /** Whether a row's time is far outside of the time that was asked for. */
-export const isStray = (cTime: EpochMs | undefined, { startTime, endTime }: AskedTime): boolean =>
+export const isOutOfRange = (
+  cTime: EpochMs | undefined,
+  { startTime, endTime }: AskedTime,
+): boolean =>
   cTime !== undefined &&
   (cTime < startTime - boundsToleranceMs || cTime > endTime + boundsToleranceMs);
 
@@ -21,9 +24,9 @@ export const isStray = (cTime: EpochMs | undefined, { startTime, endTime }: Aske
  * serves those that were booked late among the others: another bill of the window has a lower id. Else the page
  * may answer another request, and bills of the window may be missing.
  */
-export class Strays {
+export class OutOfRangeRows {
   readonly #late = new Set<string>();
-  readonly #doubtful = new Map<string, PlacedRow>();
+  readonly #doubtful = new Map<string, LocatedRow>();
   #lowest: string | undefined;
 
   /**
@@ -32,23 +35,23 @@ export class Strays {
    * @throws ExchangeError where nothing of the page is of the time that was asked for, and it was not met before.
    */
   judge(
-    rows: readonly RowPlace[],
+    rows: readonly RowPosition[],
     asked: AskedTime,
-  ): { readonly inside: readonly RowPlace[]; readonly late: string | undefined } {
-    const inside = rows.filter(({ cTime }) => !isStray(cTime, asked));
-    const strays = rows.filter(({ cTime }) => isStray(cTime, asked));
-    const isMet = (row: RowPlace) => isPlaced(row) && this.has(row.billId);
-    const isAnother = inside.length === 0 && !strays.every(isMet);
-    if (isAnother || !strays.every(isPlaced)) {
-      throw wrong(`the page was not stored: ${answered(strays, spanText(asked))}`);
+  ): { readonly inside: readonly RowPosition[]; readonly late: string | undefined } {
+    const inside = rows.filter(({ cTime }) => !isOutOfRange(cTime, asked));
+    const outside = rows.filter(({ cTime }) => isOutOfRange(cTime, asked));
+    const isMet = (row: RowPosition) => isLocated(row) && this.has(row.billId);
+    const isAnother = inside.length === 0 && !outside.every(isMet);
+    if (isAnother || !outside.every(isLocated)) {
+      throw wrong(`the page was not stored: ${answered(outside, spanText(asked))}`);
     }
-    for (const stray of strays) {
-      if (!this.#late.has(stray.billId)) this.#doubtful.set(stray.billId, stray);
+    for (const row of outside) {
+      if (!this.#late.has(row.billId)) this.#doubtful.set(row.billId, row);
     }
     const ids = inside.flatMap(({ billId }) => billId ?? []);
     this.#lowest = lowestId(this.#lowest === undefined ? ids : [...ids, this.#lowest]);
     const lowest = this.#lowest;
-    const isLate = ({ billId }: PlacedRow) =>
+    const isLate = ({ billId }: LocatedRow) =>
       lowest !== undefined && compareIds(billId, lowest) > 0;
     const late = [...this.#doubtful.values()].filter(isLate);
     for (const { billId } of late) {
@@ -83,19 +86,19 @@ export class Strays {
 
 const wrong = (what: string) => new ExchangeError("malformed", `${what}; run again`);
 
-const answered = (strays: readonly RowPlace[], asked: string): string =>
-  `${strayText(strays)} came in answer to a request for ${asked}`;
+const answered = (outside: readonly RowPosition[], asked: string): string =>
+  `${rowsText(outside)} came in answer to a request for ${asked}`;
 
 // A message names so many of them.
 const namedMax = 5;
 
-export function strayText(strays: readonly RowPlace[]): string {
-  const named = strays
+export function rowsText(outside: readonly RowPosition[]): string {
+  const named = outside
     .slice(0, namedMax)
     .map(({ billId = "without an id", cTime }) =>
       cTime === undefined ? billId : `bill ${billId} of ${isoTime(cTime)}`,
     );
-  const more = strays.length > namedMax ? ` and ${strays.length - namedMax} more` : "";
+  const more = outside.length > namedMax ? ` and ${outside.length - namedMax} more` : "";
   return printableLine(named.join(", ")) + more;
 }
 

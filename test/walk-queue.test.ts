@@ -1,12 +1,12 @@
 // Holds: Bounded
 
 import { expect, test } from "vitest";
-import { type PartsOf, Walks } from "../src/core/sync/walks.ts";
+import { type PartsWanted, WalkQueue } from "../src/core/sync/walk-queue.ts";
 
 /** So many walks that run until they are told to end, under a limit of ten requests a second. */
 function running(count: number, answerMs = 300) {
-  const walks = new Walks(10);
-  const partsOf: PartsOf[] = [];
+  const walks = new WalkQueue(10);
+  const partsOf: PartsWanted[] = [];
   const ended = Promise.withResolvers<void>();
   for (let walk = 0; walk < count; walk++) {
     walks.add((one) => {
@@ -53,7 +53,7 @@ test("walks are divided no more often than their pages allow, however much seems
 });
 
 test("parts that are begun while a walk ends are waited for", async () => {
-  const walks = new Walks(10);
+  const walks = new WalkQueue(10);
   const ended: string[] = [];
   const walkOf = (name: string, parts: readonly string[]) =>
     walks.add(async () => {

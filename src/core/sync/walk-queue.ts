@@ -23,19 +23,19 @@ const answersAveraged = 8;
  * @param pagesLeft how many pages it seems to have.
  * @param tookMs the time from sending the last question to its answer.
  */
-export type PartsOf = (pagesLeft: number, tookMs: number) => number;
+export type PartsWanted = (pagesLeft: number, tookMs: number) => number;
 
 /**
  * Runs the walks that share a rate limit. A walk asks for one page at a time, so it takes several to use the limit: its rate
  * times an answer's time. If fewer are under way, the longest hands back the rest of its window as smaller windows, which
  * are walked beside it.
  */
-export class Walks {
+export class WalkQueue {
   /** A second. */
   readonly #requests: number;
   readonly #queue = new PQueue({ concurrency: walksAtOnce });
   /** Of each walk that has begun: infinitely many, until it has read a page. */
-  readonly #pagesLeft = new Map<PartsOf, number>();
+  readonly #pagesLeft = new Map<PartsWanted, number>();
   #pages = 0;
   #parts = 0;
   #answerMs: number | undefined;
@@ -46,20 +46,20 @@ export class Walks {
   }
 
   /** Runs the walk when its turn comes. Walks begin in the order in which they were added. */
-  add(walk: (partsOf: PartsOf) => Promise<void>): void {
-    const partsOf: PartsOf = (pagesLeft, tookMs) => {
+  add(walk: (partsWanted: PartsWanted) => Promise<void>): void {
+    const partsWanted: PartsWanted = (pagesLeft, tookMs) => {
       this.#pages += 1;
       this.#answerMs ??= tookMs;
       this.#answerMs += (tookMs - this.#answerMs) / answersAveraged;
-      this.#pagesLeft.set(partsOf, pagesLeft);
-      const parts = this.#partsOf(pagesLeft);
+      this.#pagesLeft.set(partsWanted, pagesLeft);
+      const parts = this.#partsFor(pagesLeft);
       this.#parts += parts - 1;
       return parts;
     };
     void this.#queue.add(async () => {
-      this.#pagesLeft.set(partsOf, Number.POSITIVE_INFINITY);
-      await walk(partsOf);
-      this.#pagesLeft.delete(partsOf);
+      this.#pagesLeft.set(partsWanted, Number.POSITIVE_INFINITY);
+      await walk(partsWanted);
+      this.#pagesLeft.delete(partsWanted);
     });
   }
 
@@ -68,7 +68,7 @@ export class Walks {
     return this.#queue.onIdle();
   }
 
-  #partsOf(pagesLeft: number): number {
+  #partsFor(pagesLeft: number): number {
     const all = [...this.#pagesLeft.values()];
     if (this.#queue.size > 0 || pagesLeft < Math.max(...all)) return 1;
     const requests = this.#requests;

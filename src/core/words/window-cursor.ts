@@ -8,11 +8,11 @@ type Page = {
 };
 
 /**
- * How far a window was read: the id below which a later run resumes, or "anew" and a number where it must
- * begin again. Each page that stores something changes the place. The commit of the next page compares it
- * with the stored one, and so notices if the page before is missing.
+ * A window's cursor says how far it was read: the id below which a later run resumes, or "anew" and a number where it must begin
+ * again. Each page that stores something changes it. The commit of the next page compares it with the stored one, and so
+ * notices if the page before is missing.
  */
-export class ResumePlace {
+export class WindowCursor {
   #text: string | undefined;
   #below: string | undefined;
 
@@ -21,7 +21,7 @@ export class ResumePlace {
     this.#below = cursor;
   }
 
-  /** The place as it is stored; undefined as long as the window has none. */
+  /** The cursor as it is stored; undefined as long as the window has none. */
   get text(): string | undefined {
     return this.#text;
   }
@@ -41,4 +41,4 @@ export class ResumePlace {
 }
 
 /** Whether a later run begins the window again, with its newest page. */
-export const isAnew = (place: string): boolean => place.startsWith("anew ");
+export const isAnew = (cursor: string): boolean => cursor.startsWith("anew ");
