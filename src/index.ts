@@ -16,7 +16,6 @@ import type { Verification } from "./commands/verify.ts";
 import { readSpan, runVerification } from "./commands/verify.ts";
 import type { ProductType } from "./core/contract/product-types.ts";
 import { inSnapshot } from "./core/postgres/connect.ts";
-import { withDatabaseErrors } from "./core/postgres/database-errors.ts";
 import { migrate } from "./core/store/migrate.ts";
 import type { BillsProgress } from "./core/sync/ledger-run.ts";
 import { StoppedError } from "./lib/errors.ts";
@@ -130,8 +129,7 @@ export async function openLedgers(
   const resources = stack.move();
   return {
     sync: (options = {}) => sync(at, options),
-    status: (which = {}) =>
-      withDatabaseErrors(async () => readStatus(database.db, await ledgersOf(at, which))),
+    status: async (which = {}) => readStatus(database.db, await ledgersOf(at, which)),
     verify: (options) => verify(at, options),
     reconcile: async ({ full = false, ...which } = {}) => {
       await ledgersOf(at, which);

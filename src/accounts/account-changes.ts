@@ -7,7 +7,6 @@ import {
   type Queryable,
   type Transaction,
 } from "../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../core/postgres/database-errors.ts";
 import { tables } from "../core/postgres/schema/tables.ts";
 import { checkLease, Leases, type TakeOptions } from "../core/store/lease.ts";
 import { UsageError } from "../lib/errors.ts";
@@ -25,14 +24,12 @@ export async function retire(
   account: string,
   productType?: ProductType,
 ): Promise<void> {
-  await withDatabaseErrors(() =>
-    db.execute(sql`
-      insert into ledgers as stored (account, product_type, retired_at)
-      values (${account}, ${productType ?? ""}, statement_timestamp())
-      on conflict (account, product_type) do update
-      set retired_at = excluded.retired_at
-      where stored.retired_at is null`),
-  );
+  await db.execute(sql`
+    insert into ledgers as stored (account, product_type, retired_at)
+    values (${account}, ${productType ?? ""}, statement_timestamp())
+    on conflict (account, product_type) do update
+    set retired_at = excluded.retired_at
+    where stored.retired_at is null`);
 }
 
 /** @returns whether the product type, or anything of the account, was retired by itself. */
@@ -41,15 +38,13 @@ export async function undoRetire(
   account: string,
   productType?: ProductType,
 ): Promise<boolean> {
-  return withDatabaseErrors(async () => {
-    const { rowCount } = await db.execute(sql`
-      update ledgers
-      set retired_at = null
-      where account = ${account}
-        and (${productType ?? null}::text is null or product_type = ${productType ?? null})
-        and retired_at is not null`);
-    return (rowCount ?? 0) > 0;
-  });
+  const { rowCount } = await db.execute(sql`
+    update ledgers
+    set retired_at = null
+    where account = ${account}
+      and (${productType ?? null}::text is null or product_type = ${productType ?? null})
+      and retired_at is not null`);
+  return (rowCount ?? 0) > 0;
 }
 
 // Renaming rewrites every row of the account, which may be millions.
@@ -67,26 +62,24 @@ export async function renameAccount(
   { from, to }: Names,
   options: TakeOptions,
 ): Promise<void> {
-  await withDatabaseErrors(async () => {
-    // Checked before the leases too: taking a lease leaves a row, which a mistyped name should not.
-    await refuseUnfit(db, from, to);
-    const leases = new Leases(db);
-    await using oldName = await leases.take(from, options);
-    await using newName = await leases.take(to, options);
-    const rename = async (tx: Transaction) => {
-      for (const lease of [oldName, newName]) await checkLease(tx, lease);
-      await refuseUnfit(tx, from, to);
-      for (const table of namedTables) await renameRows(tx, table, { from, to });
-      await tx.execute(sql`
-        insert into ledgers as stored (account, product_type, first_name, renamed_at)
-        values (${to}, '', ${from}, transaction_timestamp())
-        on conflict (account, product_type) do update
-        set
-          first_name = coalesce(stored.first_name, excluded.first_name),
-          renamed_at = excluded.renamed_at`);
-    };
-    await inTransaction(db, rename, { statementMaxMs });
-  });
+  // Checked before the leases too: taking a lease leaves a row, which a mistyped name should not.
+  await refuseUnfit(db, from, to);
+  const leases = new Leases(db);
+  await using oldName = await leases.take(from, options);
+  await using newName = await leases.take(to, options);
+  const rename = async (tx: Transaction) => {
+    for (const lease of [oldName, newName]) await checkLease(tx, lease);
+    await refuseUnfit(tx, from, to);
+    for (const table of namedTables) await renameRows(tx, table, { from, to });
+    await tx.execute(sql`
+      insert into ledgers as stored (account, product_type, first_name, renamed_at)
+      values (${to}, '', ${from}, transaction_timestamp())
+      on conflict (account, product_type) do update
+      set
+        first_name = coalesce(stored.first_name, excluded.first_name),
+        renamed_at = excluded.renamed_at`);
+  };
+  await inTransaction(db, rename, { statementMaxMs });
 }
 
 /** The tables that hold an account's data. Leases are not renamed. */

@@ -2,7 +2,6 @@ import { type SQL, sql } from "drizzle-orm";
 import type { BillText } from "../../core/contract/bill.ts";
 import { walletOf as nameOf } from "../../core/contract/product-types.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { msOf, textArray, timeFrom } from "../../core/postgres/values.ts";
 import { readAccountStates } from "../../core/store/accounts/account-states.ts";
 import { billTextColumns, contentList } from "../../core/store/bill-rows.ts";
@@ -76,15 +75,15 @@ async function* readThrough(
   selection: BillSelection,
   account?: string,
 ): BillPages {
-  const changed = await withDatabaseErrors(() => readChanged(tx, selection));
-  await withDatabaseErrors(() => tx.execute(declareCursor(selection, changed, account)));
+  const changed = await readChanged(tx, selection);
+  await tx.execute(declareCursor(selection, changed, account));
   const fetch = sql.raw(`fetch ${pageBills} from exported`);
   for (;;) {
-    const { rows } = await withDatabaseErrors(() => tx.execute<Row>(fetch));
+    const { rows } = await tx.execute<Row>(fetch);
     if (rows.length > 0) yield rows.map(billOf);
     if (rows.length < pageBills) break;
   }
-  await withDatabaseErrors(() => tx.execute(sql`close exported`));
+  await tx.execute(sql`close exported`);
 }
 
 function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill {

@@ -1,7 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { isOneOf, msOf, onlyRow, timeFrom } from "../../core/postgres/values.ts";
 import { ledgerState } from "../../core/store/known-time.ts";
 import { openRejections } from "../../core/store/rejected-bills.ts";
@@ -180,11 +179,9 @@ export async function countRejected(
   db: Queryable,
   accounts?: readonly string[],
 ): Promise<readonly RejectedCount[]> {
-  const { rows } = await withDatabaseErrors(() =>
-    db.execute<RejectedCount>(sql`
-      select account, product_type as "productType", rejected as rows
-      from ${openRejections(accounts)} as found
-      order by account, product_type`),
-  );
+  const { rows } = await db.execute<RejectedCount>(sql`
+    select account, product_type as "productType", rejected as rows
+    from ${openRejections(accounts)} as found
+    order by account, product_type`);
   return rows;
 }

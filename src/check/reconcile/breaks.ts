@@ -7,7 +7,6 @@ import {
   unifiedWallet,
 } from "../../core/contract/product-types.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../../core/postgres/schema/reconciliation-schema.ts";
 import { bills } from "../../core/postgres/schema/schema.ts";
 import { isOneOf, onlyRow } from "../../core/postgres/values.ts";
@@ -74,53 +73,49 @@ function isWithin(scope: Among): SQL | undefined {
  * The breaks in the order of their numbers, as the last check left them.
  * @param isAll includes those that are accepted or resolved.
  */
-export function readBreaks(
+export async function readBreaks(
   db: Queryable,
   scope: Among,
   { isAll = false }: { readonly isAll?: boolean } = {},
 ): Promise<readonly Break[]> {
-  return withDatabaseErrors(async () => {
-    const { lastSeenAt: _, repairFailedAt: __, ...columns } = getTableColumns(ledgerBreaks);
-    const rows = await db
-      .select({ ...columns, unit: sql<string | null>`${differenceUnit}` })
-      .from(ledgerBreaks)
-      .where(and(isAll ? undefined : eq(ledgerBreaks.state, "open"), isWithin(scope)))
-      .orderBy(asc(ledgerBreaks.breakId));
-    const decisions = await db
-      .select()
-      .from(breakDecisions)
-      .where(isOneOf(scope.accounts))
-      .orderBy(asc(breakDecisions.place));
-    const decisionsOf = Map.groupBy(decisions, ({ breakId }) => breakId);
-    return rows.map(({ happenedAt, firstSeenAt, acceptedAt, resolvedAt, kind, ...row }) => ({
-      ...row,
-      kind: kind as BreakKind,
-      happenedAt: isoOf(happenedAt),
-      firstSeenAt: firstSeenAt.toISOString(),
-      acceptedAt: isoOf(acceptedAt),
-      resolvedAt: isoOf(resolvedAt),
-      decisions: (decisionsOf.get(row.breakId) ?? []).map(
-        ({ decision, decidedAt, decidedBy, note }) => ({
-          decision,
-          decidedAt: decidedAt.toISOString(),
-          decidedBy,
-          note,
-        }),
-      ),
-    }));
-  });
+  const { lastSeenAt: _, repairFailedAt: __, ...columns } = getTableColumns(ledgerBreaks);
+  const rows = await db
+    .select({ ...columns, unit: sql<string | null>`${differenceUnit}` })
+    .from(ledgerBreaks)
+    .where(and(isAll ? undefined : eq(ledgerBreaks.state, "open"), isWithin(scope)))
+    .orderBy(asc(ledgerBreaks.breakId));
+  const decisions = await db
+    .select()
+    .from(breakDecisions)
+    .where(isOneOf(scope.accounts))
+    .orderBy(asc(breakDecisions.place));
+  const decisionsOf = Map.groupBy(decisions, ({ breakId }) => breakId);
+  return rows.map(({ happenedAt, firstSeenAt, acceptedAt, resolvedAt, kind, ...row }) => ({
+    ...row,
+    kind: kind as BreakKind,
+    happenedAt: isoOf(happenedAt),
+    firstSeenAt: firstSeenAt.toISOString(),
+    acceptedAt: isoOf(acceptedAt),
+    resolvedAt: isoOf(resolvedAt),
+    decisions: (decisionsOf.get(row.breakId) ?? []).map(
+      ({ decision, decidedAt, decidedBy, note }) => ({
+        decision,
+        decidedAt: decidedAt.toISOString(),
+        decidedBy,
+        note,
+      }),
+    ),
+  }));
 }
 
 /** How many breaks are accepted of which something still does not add up. */
-export function countAccepted(db: Queryable, scope: Among): Promise<number> {
+export async function countAccepted(db: Queryable, scope: Among): Promise<number> {
   const { state, coin } = ledgerBreaks;
-  return withDatabaseErrors(async () => {
-    const rows = await db
-      .select({ breaks: count() })
-      .from(ledgerBreaks)
-      .where(and(eq(state, "accepted"), ne(coin, ""), isWithin(scope)));
-    return onlyRow(rows, "a count of breaks").breaks;
-  });
+  const rows = await db
+    .select({ breaks: count() })
+    .from(ledgerBreaks)
+    .where(and(eq(state, "accepted"), ne(coin, ""), isWithin(scope)));
+  return onlyRow(rows, "a count of breaks").breaks;
 }
 
 export type BrokenSpan = {
@@ -136,52 +131,48 @@ export type BrokenSpan = {
  * wallet.
  * @param isDue whether to leave out what was read again in vain within a day.
  */
-export function readBrokenSpans(
+export async function readBrokenSpans(
   db: Queryable,
   scope: Among,
   { isDue = false }: { readonly isDue?: boolean } = {},
 ): Promise<readonly BrokenSpan[]> {
   const { account, ledger, coin, happenedAt, state, repairFailedAt } = ledgerBreaks;
   const isInVain = sql`${repairFailedAt} > statement_timestamp() - interval '1 day'`;
-  return withDatabaseErrors(async () => {
-    const rows = await db
-      .select({
-        ...{ account, wallet: ledger, happenedAt },
-        goodAt: sql<Date | null>`(
-          select c_time
-          from bills
-          where bills.account = ledger_breaks.account
-            and bills.product_type = coalesce(last_good_product_type, ledger)
-            and case when last_good_bill is null
-              then bills.coin = ledger_breaks.coin and c_time <= happened_at
-              else bill_id = last_good_bill end
-          order by c_time desc
-          limit 1
-        )`.mapWith(bills.cTime),
-      })
-      .from(ledgerBreaks)
-      .where(
-        and(
-          eq(state, "open"),
-          ...[ne(coin, ""), ne(ledger, "")],
-          isDue ? sql`${isInVain} is not true` : undefined,
-          isWithin(scope),
-        ),
-      );
-    const spans = rows.flatMap(({ happenedAt, goodAt, account, wallet }) => {
-      const at = happenedAt?.getTime() ?? 0;
-      const isUnified = wallet === unifiedWallet;
-      const good = goodAt?.getTime() ?? at - hourMs;
-      const from = epochMs(Math.min(good, at) - bookedMaxMsOf(wallet));
-      const to = epochMs(Math.max(good, at) + 1);
-      const members = isUnified ? unifiedProductTypes : [wallet as ProductType];
-      return members.map((member) => ({ account, productType: member, from, to }));
-    });
-    const ofLedgers = Map.groupBy(spans, (span) => `${span.productType} ${span.account}`);
-    return [...ofLedgers.values()].flatMap((together) =>
-      together
-        .slice(0, 1)
-        .flatMap((first) => union(together).map((span) => ({ ...first, ...span }))),
+  const rows = await db
+    .select({
+      ...{ account, wallet: ledger, happenedAt },
+      goodAt: sql<Date | null>`(
+        select c_time
+        from bills
+        where bills.account = ledger_breaks.account
+          and bills.product_type = coalesce(last_good_product_type, ledger)
+          and case when last_good_bill is null
+            then bills.coin = ledger_breaks.coin and c_time <= happened_at
+            else bill_id = last_good_bill end
+        order by c_time desc
+        limit 1
+      )`.mapWith(bills.cTime),
+    })
+    .from(ledgerBreaks)
+    .where(
+      and(
+        eq(state, "open"),
+        ...[ne(coin, ""), ne(ledger, "")],
+        isDue ? sql`${isInVain} is not true` : undefined,
+        isWithin(scope),
+      ),
     );
+  const spans = rows.flatMap(({ happenedAt, goodAt, account, wallet }) => {
+    const at = happenedAt?.getTime() ?? 0;
+    const isUnified = wallet === unifiedWallet;
+    const good = goodAt?.getTime() ?? at - hourMs;
+    const from = epochMs(Math.min(good, at) - bookedMaxMsOf(wallet));
+    const to = epochMs(Math.max(good, at) + 1);
+    const members = isUnified ? unifiedProductTypes : [wallet as ProductType];
+    return members.map((member) => ({ account, productType: member, from, to }));
   });
+  const ofLedgers = Map.groupBy(spans, (span) => `${span.productType} ${span.account}`);
+  return [...ofLedgers.values()].flatMap((together) =>
+    together.slice(0, 1).flatMap((first) => union(together).map((span) => ({ ...first, ...span }))),
+  );
 }

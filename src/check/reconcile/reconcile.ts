@@ -6,7 +6,7 @@ import {
   type Queryable,
   type Transaction,
 } from "../../core/postgres/connect.ts";
-import { sqlStateOf, withDatabaseErrors } from "../../core/postgres/database-errors.ts";
+import { sqlStateOf } from "../../core/postgres/database-errors.ts";
 import { correctCounts } from "../../core/store/bill-counts.ts";
 import type { Among } from "../../core/store/rejected-bills.ts";
 import { type DifferingBalance, unsettledDifferences } from "../../core/store/wallet-balances.ts";
@@ -83,7 +83,7 @@ export async function reconcile(
   { isFull }: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
   const { accounts, productTypes } = withWholeWallets(asked);
-  const names = new Set(accounts ?? (await withDatabaseErrors(() => readReconcilable(db))));
+  const names = new Set(accounts ?? (await readReconcilable(db)));
   const results: Reconciliation[] = [];
   const isAsked = (ledger: string) => ledger === "" || (productTypes?.includes(ledger) ?? true);
   for (const account of [...names].toSorted())
@@ -117,19 +117,15 @@ export async function reconcileAccount(
   account: string,
   options: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
-  const checked = await withDatabaseErrors(() =>
-    againAfterConflicts(() =>
-      inTransaction(db, (tx) => checkBills(tx, account, options), {
-        isolation: "repeatable read",
-        statementMaxMs,
-        idleMaxMs,
-      }),
-    ),
+  const checked = await againAfterConflicts(() =>
+    inTransaction(db, (tx) => checkBills(tx, account, options), {
+      isolation: "repeatable read",
+      statementMaxMs,
+      idleMaxMs,
+    }),
   );
   if (checked.isFull)
-    await withDatabaseErrors(() =>
-      inTransaction(db, (tx) => correctCounts(tx, account), { statementMaxMs }),
-    );
+    await inTransaction(db, (tx) => correctCounts(tx, account), { statementMaxMs });
   return checked;
 }
 

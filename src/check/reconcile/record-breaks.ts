@@ -1,7 +1,6 @@
 import { and, count, eq, getTableColumns, gte, inArray, lt, sql } from "drizzle-orm";
 import { walletOf } from "../../core/contract/product-types.ts";
 import { type Database, inTransaction, type Transaction } from "../../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { breakDecisions, ledgerBreaks } from "../../core/postgres/schema/reconciliation-schema.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 import { withoutZeros } from "../../lib/decimal.ts";
@@ -185,7 +184,7 @@ export function decideOnBreaks(
     if (missing.size > 0) throw new NotFound(missing);
     return [];
   };
-  return withDatabaseErrors(() => inTransaction(db, decide)).catch((error: unknown) => {
+  return inTransaction(db, decide).catch((error: unknown) => {
     if (error instanceof NotFound) return [...error.breakIds];
     throw error;
   });
@@ -206,18 +205,16 @@ export async function noteUnrepaired(
   db: Database,
   { account, productType, from, to }: BrokenSpan,
 ): Promise<void> {
-  await withDatabaseErrors(() =>
-    db
-      .update(ledgerBreaks)
-      .set({ repairFailedAt: sql`statement_timestamp()` })
-      .where(
-        and(
-          eq(ledgerBreaks.account, account),
-          eq(ledgerBreaks.ledger, walletOf(productType)),
-          eq(ledgerBreaks.state, "open"),
-          gte(ledgerBreaks.happenedAt, new Date(from)),
-          lt(ledgerBreaks.happenedAt, new Date(to)),
-        ),
+  await db
+    .update(ledgerBreaks)
+    .set({ repairFailedAt: sql`statement_timestamp()` })
+    .where(
+      and(
+        eq(ledgerBreaks.account, account),
+        eq(ledgerBreaks.ledger, walletOf(productType)),
+        eq(ledgerBreaks.state, "open"),
+        gte(ledgerBreaks.happenedAt, new Date(from)),
+        lt(ledgerBreaks.happenedAt, new Date(to)),
       ),
-  );
+    );
 }

@@ -15,6 +15,7 @@ import {
   serverVersionOf,
   usualStatementMaxMs,
 } from "./connections.ts";
+import { withDatabaseErrors } from "./database-errors.ts";
 
 declare const isTransaction: unique symbol;
 
@@ -56,11 +57,26 @@ const usualLockMaxMs = 20 * secondMs;
 /** Opens a pool. Nothing is sent before the first statement. @throws as {@link openPool} does. */
 export function openDatabase(url: string, options?: StatementLimit): OpenDatabase {
   const pool = openPool(url, options);
+  const db = drizzle(pool);
+  explainFailures(db);
   return {
-    db: drizzle(pool),
+    db,
     async [Symbol.asyncDispose]() {
       await Promise.race([pool.end(), delay(closeTimeoutMs, undefined, { ref: false })]);
     },
+  };
+}
+
+/** Of statements outside of transactions, whose failures {@link lent} explains. */
+function explainFailures({ _: { session } }: NodePgDatabase): void {
+  const prepare = session.prepareQuery.bind(session);
+  session.prepareQuery = (...query) => {
+    const prepared = prepare(...query);
+    const execute = prepared.execute.bind(prepared);
+    return Object.assign(prepared, {
+      execute: (...values: Parameters<typeof execute>) =>
+        withDatabaseErrors(() => execute(...values)),
+    });
   };
 }
 

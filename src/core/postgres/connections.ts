@@ -6,6 +6,7 @@ import pg from "pg";
 import { DatabaseError, messageOf } from "../../lib/errors.ts";
 import { patientSocket } from "../../lib/patiently.ts";
 import { minuteMs, secondMs } from "../../lib/time.ts";
+import { explained, withDatabaseErrors } from "./database-errors.ts";
 
 /** How long a new connection may take. */
 export const connectMaxMs = 10 * secondMs;
@@ -192,13 +193,13 @@ const withVerifiedTls = (url: string): string =>
 
 type LentOptions = StatementLimit & { readonly isPipelined?: boolean };
 
-/** Lends a connection to the work, and closes it where the work fails. */
+/** Lends a connection to the work, and closes it where the work fails. Failures are {@link explained}. */
 export async function lent<T>(
   connecting: Promise<pg.PoolClient>,
   { isPipelined = true, statementMaxMs = 0 }: LentOptions,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  const client = await connecting;
+  const client = await withDatabaseErrors(() => connecting);
   const connection = connectionOf(client);
   let cause: pg.DatabaseError | undefined;
   const onFailure = (failure: pg.DatabaseError) => {
@@ -219,7 +220,7 @@ export async function lent<T>(
     return result;
   } catch (error) {
     client.release(true);
-    throw isConsequence(error) ? (cause ?? error) : error;
+    throw explained(isConsequence(error) ? (cause ?? error) : error);
   } finally {
     connection.off("errorMessage", onFailure);
   }

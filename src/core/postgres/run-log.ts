@@ -1,17 +1,14 @@
 import { eq, sql } from "drizzle-orm";
 import type { Database } from "./connect.ts";
-import { withDatabaseErrors } from "./database-errors.ts";
 import { runs } from "./schema/schema.ts";
 
 export type Outcome = Exclude<typeof runs.$inferSelect.outcome, "running">;
 
 /** Records that a run begins, before it does anything. A run that is killed stays "running". */
 export async function beginRun(db: Database, runId: string, command: string): Promise<void> {
-  await withDatabaseErrors(() =>
-    db
-      .insert(runs)
-      .values({ runId, command, startedAt: sql`statement_timestamp()`, outcome: "running" }),
-  );
+  await db
+    .insert(runs)
+    .values({ runId, command, startedAt: sql`statement_timestamp()`, outcome: "running" });
 }
 
 /** Records how the run ended. */
@@ -20,12 +17,10 @@ export async function finishRun(
   runId: string,
   result: { readonly outcome: Outcome; readonly counts: unknown; readonly error: string | null },
 ): Promise<void> {
-  await withDatabaseErrors(() =>
-    db
-      .update(runs)
-      .set({ ...result, finishedAt: sql`statement_timestamp()` })
-      .where(eq(runs.runId, runId)),
-  );
+  await db
+    .update(runs)
+    .set({ ...result, finishedAt: sql`statement_timestamp()` })
+    .where(eq(runs.runId, runId));
 }
 
 /** How long a run is kept in `runs`. */

@@ -10,7 +10,6 @@ import {
   type Queryable,
   type Transaction,
 } from "../postgres/connect.ts";
-import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { onlyRow, textArray } from "../postgres/values.ts";
 import type { KeyAnswer } from "../words/account-state.ts";
 import type { Ledger } from "../words/ledger.ts";
@@ -54,7 +53,7 @@ type Known = {
 
 /** Before the exchange is asked. @throws UsageError where the key reads an account of another name. */
 export async function refuseKeyOfAnother(db: Queryable, named: NamedKey): Promise<void> {
-  refuseOtherName(named, await withDatabaseErrors(() => readKnown(db, named)));
+  refuseOtherName(named, await readKnown(db, named));
 }
 
 /**
@@ -63,7 +62,7 @@ export async function refuseKeyOfAnother(db: Queryable, named: NamedKey): Promis
  * @throws UsageError where it is another account's, or nobody knows; ExchangeError where the next run may be told.
  */
 export async function checkKey(db: Queryable, named: NamedKey, answer: KeyAnswer) {
-  const known = await withDatabaseErrors(() => readKnown(db, named, answer));
+  const known = await readKnown(db, named, answer);
   isOurs(named, known, answer);
   return { isNew: !known.isKnown };
 }
@@ -82,37 +81,35 @@ export function acceptKey(
   { lease, horizon }: { readonly lease: LeaseInUse; readonly horizon: EpochMs },
 ): Promise<{ readonly isNew: boolean }> {
   const { account } = named;
-  return withDatabaseErrors(() =>
-    inTransaction(db, async (tx) => {
-      await checkLease(tx, lease);
-      await tx.execute(sql`
-        insert into key_salt (is_only, salt)
-        values (true, ${randomBytes(32).toString("hex")})
-        on conflict do nothing`);
-      const known = await readKnown(tx, named, answer);
-      const areKept = isOurs(named, known, answer);
-      // Nothing was read with the earlier keys of an account that was never read: they may be another account's.
-      if (!areKept || !known.isRead)
-        await tx.execute(sql`delete from account_keys where account = ${account}`);
-      if (!areKept) {
-        await tx.execute(sql`delete from account_users where account = ${account}`);
-        await forgetCoverage(tx, account, horizon);
-      }
-      await tx.execute(sql`
-        insert into account_keys (fingerprint, account)
-        values (${known.fingerprint}, ${account})
-        on conflict do nothing`);
-      await tx.execute(sql`
-        insert into account_users (user_id, product_type, account)
-        select ${known.user}, product_type, ${account}
-        from unnest(${textArray(answer.productTypes.toSorted())}::text[]) as read (product_type)
-        where ${known.user}::text is not null
-        on conflict do nothing`);
-      // Another run may have given the key, or the user's ledger, another name meanwhile.
-      refuseOtherName(named, await readKnown(tx, named, answer));
-      return { isNew: !known.isKnown };
-    }),
-  );
+  return inTransaction(db, async (tx) => {
+    await checkLease(tx, lease);
+    await tx.execute(sql`
+      insert into key_salt (is_only, salt)
+      values (true, ${randomBytes(32).toString("hex")})
+      on conflict do nothing`);
+    const known = await readKnown(tx, named, answer);
+    const areKept = isOurs(named, known, answer);
+    // Nothing was read with the earlier keys of an account that was never read: they may be another account's.
+    if (!areKept || !known.isRead)
+      await tx.execute(sql`delete from account_keys where account = ${account}`);
+    if (!areKept) {
+      await tx.execute(sql`delete from account_users where account = ${account}`);
+      await forgetCoverage(tx, account, horizon);
+    }
+    await tx.execute(sql`
+      insert into account_keys (fingerprint, account)
+      values (${known.fingerprint}, ${account})
+      on conflict do nothing`);
+    await tx.execute(sql`
+      insert into account_users (user_id, product_type, account)
+      select ${known.user}, product_type, ${account}
+      from unnest(${textArray(answer.productTypes.toSorted())}::text[]) as read (product_type)
+      where ${known.user}::text is not null
+      on conflict do nothing`);
+    // Another run may have given the key, or the user's ledger, another name meanwhile.
+    refuseOtherName(named, await readKnown(tx, named, answer));
+    return { isNew: !known.isKnown };
+  });
 }
 
 /** @returns whether the key is the account's; false where it is only trusted. @throws as {@link checkKey} does. */

@@ -1,7 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, epochMs } from "../../lib/time.ts";
 import type { Queryable } from "../postgres/connect.ts";
-import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import {
   type IntervalsJson,
   intervalsFrom,
@@ -89,10 +88,10 @@ export const accountsOf = (ledgers: readonly Ledger[]): readonly string[] => [
 
 /** The ledgers as a table, to be joined by account and product type. */
 export const wantedLedgers = (ledgers: readonly Ledger[]) => sql`
-    unnest(
-      ${textArray(ledgers.map(({ account }) => account))}::text[],
-      ${textArray(ledgers.map(({ productType }) => productType))}::text[]
-    ) as wanted (account, product_type)`;
+  unnest(
+    ${textArray(ledgers.map(({ account }) => account))}::text[],
+    ${textArray(ledgers.map(({ productType }) => productType))}::text[]
+  ) as wanted (account, product_type)`;
 
 /** Groups rows by ledger. A ledger without rows has an empty group. */
 export function groupByLedger<Row extends { account: string; product_type: string }>(
@@ -205,22 +204,20 @@ export async function readExchangeTime(
   db: Queryable,
   accounts?: readonly string[],
 ): Promise<EpochMs> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<{ now: string }>(sql`
-      with last_plan as (
-        select planned_at, planned_clock
-        from ledgers
-        where planned_at is not null
-          and ${isOneOf(accounts)}
-        order by planned_at desc
-        limit 1
-      )
-      select
-        extract(epoch from coalesce(
-          -- Where the database's clock was set back since, its time may lie before the stored one.
-          (select greatest(planned_at + (clock_timestamp() - planned_clock), planned_at) from last_plan),
-          clock_timestamp()
-        )) * 1000 as now`);
-    return epochMs(Math.floor(Number(rows[0]?.now)));
-  });
+  const { rows } = await db.execute<{ now: string }>(sql`
+    with last_plan as (
+      select planned_at, planned_clock
+      from ledgers
+      where planned_at is not null
+        and ${isOneOf(accounts)}
+      order by planned_at desc
+      limit 1
+    )
+    select
+      extract(epoch from coalesce(
+        -- Where the database's clock was set back since, its time may lie before the stored one.
+        (select greatest(planned_at + (clock_timestamp() - planned_clock), planned_at) from last_plan),
+        clock_timestamp()
+      )) * 1000 as now`);
+  return epochMs(Math.floor(Number(rows[0]?.now)));
 }

@@ -10,7 +10,7 @@ import {
   type Transaction,
   urgently,
 } from "../postgres/connect.ts";
-import { sqlStateOf, withDatabaseErrors } from "../postgres/database-errors.ts";
+import { sqlStateOf } from "../postgres/database-errors.ts";
 import { textArray } from "../postgres/values.ts";
 
 /**
@@ -133,7 +133,7 @@ export class Leases {
     for (let waitedMs = 0; ; waitedMs += pollMs) {
       signal.throwIfAborted();
       const askedAt = asleepOrAwake(this.#clock);
-      const found = await withDatabaseErrors(() => this.#takeFree(account));
+      const found = await this.#takeFree(account);
       if (typeof found === "number") return this.#keep(account, found, askedAt);
       const isHeld = found !== undefined && found.holder !== "";
       const isAlive = isHeld && before !== undefined && found.renewal !== before.renewal;

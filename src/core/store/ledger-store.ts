@@ -7,7 +7,6 @@ import {
   type Transaction,
   type TransactionOptions,
 } from "../postgres/connect.ts";
-import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { inTwoRoundTrips } from "../postgres/two-round-trips.ts";
 import { onlyRow } from "../postgres/values.ts";
 import type { KeyAnswer } from "../words/account-state.ts";
@@ -158,7 +157,7 @@ class AccountTransactions {
   async #unlessEnded<T>(work: () => Promise<T>): Promise<T> {
     if (this.#end !== undefined) throw this.#end;
     try {
-      return await withDatabaseErrors(work);
+      return await work();
     } catch (error) {
       if (this.#isUnanswered || error instanceof DatabaseSilentError) this.#end = error;
       throw error;

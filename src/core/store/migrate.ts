@@ -10,7 +10,6 @@ import {
   type Queryable,
   type Transaction,
 } from "../postgres/connect.ts";
-import { explained, withDatabaseErrors } from "../postgres/database-errors.ts";
 import { onlyRow } from "../postgres/values.ts";
 import { areViewsCurrent, makeViews } from "../postgres/views.ts";
 import { readViews } from "../views/views.ts";
@@ -45,17 +44,15 @@ export type Migrated = {
  *   unfit or refuses.
  */
 export async function migrate(databaseUrl: string, folder = migrationsFolder): Promise<Migrated> {
-  return withDatabaseErrors(async () => {
-    await using database = openDatabase(databaseUrl, { statementMaxMs });
-    const { db } = database;
-    await refuseUnfitServer(db);
-    const migrations = readMigrationFiles({ migrationsFolder: folder });
-    const migrated = (await isCurrent(db, migrations))
-      ? { migrations: 0, areViewsNew: false }
-      : await applyPending(db, migrations);
-    await seedBusinessTypes(db);
-    return migrated;
-  });
+  await using database = openDatabase(databaseUrl, { statementMaxMs });
+  const { db } = database;
+  await refuseUnfitServer(db);
+  const migrations = readMigrationFiles({ migrationsFolder: folder });
+  const migrated = (await isCurrent(db, migrations))
+    ? { migrations: 0, areViewsNew: false }
+    : await applyPending(db, migrations);
+  await seedBusinessTypes(db);
+  return migrated;
 }
 
 async function isCurrent(db: Queryable, migrations: readonly MigrationMeta[]): Promise<boolean> {
@@ -74,7 +71,7 @@ async function exists(db: Queryable, table: string): Promise<boolean> {
 
 /** Whether any migration was ever applied. */
 export async function hasSchema(db: Database): Promise<boolean> {
-  return withDatabaseErrors(async () => (await appliedMigrations(db)).length > 0);
+  return (await appliedMigrations(db)).length > 0;
 }
 
 /** The first migration replaced all that were made before the first release, and has the time of the last of these. */
@@ -91,12 +88,10 @@ const countedMigrations = (count: number): string =>
  * @throws DatabaseError where it is newer than the program, or half migrated.
  */
 export async function migrationState(db: Queryable): Promise<MigrationState> {
-  return withDatabaseErrors(async () => {
-    const migrations = readMigrationFiles({ migrationsFolder });
-    const pending = (await pendingMigrations(db, migrations)).length;
-    const areViewsOld = pending === 0 && !(await isCurrent(db, migrations));
-    return { applied: migrations.length - pending, pending, areViewsOld };
-  });
+  const migrations = readMigrationFiles({ migrationsFolder });
+  const pending = (await pendingMigrations(db, migrations)).length;
+  const areViewsOld = pending === 0 && !(await isCurrent(db, migrations));
+  return { applied: migrations.length - pending, pending, areViewsOld };
 }
 
 export type MigrationState = {
@@ -148,11 +143,10 @@ async function applyPending(db: Database, migrations: readonly MigrationMeta[]):
       lockMaxMs: statementMaxMs,
     });
   } catch (error) {
-    const known = explained(error);
-    if (!(known instanceof DatabaseError)) throw error;
-    if (errorCode(known.cause) === "42501") throw mayNotMigrate(known);
-    throw new DatabaseError(`a migration failed and was undone: ${known.message}`, {
-      cause: error,
+    if (!(error instanceof DatabaseError)) throw error;
+    if (errorCode(error.cause) === "42501") throw mayNotMigrate(error);
+    throw new DatabaseError(`a migration failed and was undone: ${error.message}`, {
+      cause: error.cause,
     });
   }
 }

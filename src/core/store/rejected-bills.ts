@@ -9,7 +9,6 @@ import {
   type Queryable,
   type Transaction,
 } from "../postgres/connect.ts";
-import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { isOneOf, textArray, timeText } from "../postgres/values.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { PageCommit, RejectedRow } from "../words/page.ts";
@@ -233,23 +232,21 @@ export async function listRejected(
   { accounts, productTypes }: Among,
   { isAll = false }: { readonly isAll?: boolean } = {},
 ): Promise<readonly RejectedBill[]> {
-  const { rows } = await withDatabaseErrors(() =>
-    db.execute<RejectedBill>(sql`
-      select
-        account,
-        product_type as "productType",
-        digest,
-        path,
-        reason,
-        ${timeText(sql`rejected_at`)} as "rejectedAt",
-        note,
-        accepted_by as "acceptedBy"
-      from rejected_bills
-      where (${isOpenRejection} ${isAll ? sql`or note is not null` : sql``})
-        and ${isOneOf(accounts)}
-        and ${isOneOf(productTypes, "product_type")}
-      order by account, product_type, rejected_at, digest`),
-  );
+  const { rows } = await db.execute<RejectedBill>(sql`
+    select
+      account,
+      product_type as "productType",
+      digest,
+      path,
+      reason,
+      ${timeText(sql`rejected_at`)} as "rejectedAt",
+      note,
+      accepted_by as "acceptedBy"
+    from rejected_bills
+    where (${isOpenRejection} ${isAll ? sql`or note is not null` : sql``})
+      and ${isOneOf(accounts)}
+      and ${isOneOf(productTypes, "product_type")}
+    order by account, product_type, rejected_at, digest`);
   return rows;
 }
 
@@ -281,23 +278,21 @@ export async function decideOnRejected(
     note === undefined
       ? sql`closed_at = null, note = null, accepted_by = null`
       : sql`closed_at = statement_timestamp(), note = ${note}, accepted_by = ${by ?? null}`;
-  return withDatabaseErrors(() =>
-    inTransaction(db, async (tx) => {
-      const { rows } = await tx.execute<{ account: string; digest: string }>(sql`
-        select account, digest
-        from rejected_bills
-        where ${areNamed}
-          and ${isOneOf(accounts)}`);
-      const missing = digests.filter((digest) => !rows.some((row) => row.digest === digest));
-      if (missing.length > 0) return missing;
-      for (const account of new Set(rows.map((row) => row.account))) {
-        await tx.execute(sql`
-          update rejected_bills
-          set ${changes}
-          where account = ${account}
-            and ${areNamed}`);
-      }
-      return [];
-    }),
-  );
+  return inTransaction(db, async (tx) => {
+    const { rows } = await tx.execute<{ account: string; digest: string }>(sql`
+      select account, digest
+      from rejected_bills
+      where ${areNamed}
+        and ${isOneOf(accounts)}`);
+    const missing = digests.filter((digest) => !rows.some((row) => row.digest === digest));
+    if (missing.length > 0) return missing;
+    for (const account of new Set(rows.map((row) => row.account))) {
+      await tx.execute(sql`
+        update rejected_bills
+        set ${changes}
+        where account = ${account}
+          and ${areNamed}`);
+    }
+    return [];
+  });
 }

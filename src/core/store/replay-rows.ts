@@ -4,7 +4,6 @@ import { billsApiOf } from "../contract/bills-api.ts";
 import { parseExactJson, type RowFault } from "../contract/json.ts";
 import { taxApiOf } from "../contract/tax-records.ts";
 import { type Database, inTransaction, type Transaction } from "../postgres/connect.ts";
-import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { textArray, timeText } from "../postgres/values.ts";
 import type { Ledger } from "../words/ledger.ts";
 import { readBillsByKey } from "./bill-rows.ts";
@@ -25,13 +24,11 @@ export async function replayRejected(
   account: string,
   stopIfAsked: () => void,
 ): Promise<number> {
-  const { rows: ledgers } = await withDatabaseErrors(() =>
-    db.execute<Pick<Ledger, "productType">>(sql`
-      select distinct product_type as "productType"
-      from rejected_bills
-      where account = ${account}
-        and closed_at is null`),
-  );
+  const { rows: ledgers } = await db.execute<Pick<Ledger, "productType">>(sql`
+    select distinct product_type as "productType"
+    from rejected_bills
+    where account = ${account}
+      and closed_at is null`);
   let stored = 0;
   for (const { productType } of ledgers) {
     let last: OpenRow | undefined;
@@ -56,24 +53,22 @@ function replayBatch(
   ledger: Ledger,
   after: OpenRow | undefined,
 ): Promise<{ readonly stored: number; readonly last: OpenRow | undefined }> {
-  return withDatabaseErrors(() =>
-    inTransaction(db, async (tx) => {
-      await checkLease(tx, lease);
-      const rows = await openRows(tx, ledger, after);
-      const readings = rows.map((row) => ({ ...row, ...readAgain(ledger, row) }));
-      const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
-      if (readable.length > 0) await storeReadable(tx, ledger, readable);
-      await updateFaults(
-        tx,
-        ledger,
-        readings.flatMap((row) => ("fault" in row ? [{ digest: row.digest, ...row.fault }] : [])),
-      );
-      return {
-        stored: readable.length,
-        last: rows.length < batchRows ? undefined : rows.at(-1),
-      };
-    }),
-  );
+  return inTransaction(db, async (tx) => {
+    await checkLease(tx, lease);
+    const rows = await openRows(tx, ledger, after);
+    const readings = rows.map((row) => ({ ...row, ...readAgain(ledger, row) }));
+    const readable = readings.flatMap((row) => ("bill" in row ? [row] : []));
+    if (readable.length > 0) await storeReadable(tx, ledger, readable);
+    await updateFaults(
+      tx,
+      ledger,
+      readings.flatMap((row) => ("fault" in row ? [{ digest: row.digest, ...row.fault }] : [])),
+    );
+    return {
+      stored: readable.length,
+      last: rows.length < batchRows ? undefined : rows.at(-1),
+    };
+  });
 }
 
 /** Parses and reads a kept row exactly as a sync does with a row of an answer. */

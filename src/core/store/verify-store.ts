@@ -8,7 +8,6 @@ import {
   type Transaction,
   type TransactionOptions,
 } from "../postgres/connect.ts";
-import { withDatabaseErrors } from "../postgres/database-errors.ts";
 import { msOf, timeFrom } from "../postgres/values.ts";
 import type { Interval } from "../words/intervals.ts";
 import type { Ledger } from "../words/ledger.ts";
@@ -46,7 +45,7 @@ export function openVerifyStore(db: Database, lease: LeaseInUse, limits: Transac
   // One transaction at a time. Waiting here, and not in the database, keeps no connection busy.
   const turns = new PQueue({ concurrency: 1 });
   const inTurn = <T>(act: (tx: Transaction) => Promise<T>): Promise<T> =>
-    turns.add(() => withDatabaseErrors(() => inTransaction(db, act, limits)));
+    turns.add(() => inTransaction(db, act, limits));
   return {
     /**
      * Compares rows with what is stored.
@@ -80,18 +79,16 @@ export function openVerifyStore(db: Database, lease: LeaseInUse, limits: Transac
       }),
     /** The stored bills of a time. */
     async stored({ account, productType }: Ledger, { from, to }: Interval) {
-      const { rows } = await withDatabaseErrors(() =>
-        db.execute<{ billId: string; cTimeMs: string }>(sql`
-          select
-            bill_id as "billId",
-            ${msOf(sql`c_time`)} as "cTimeMs"
-          from bills
-          where account = ${account}
-            and product_type = ${productType}
-            and c_time >= ${isoTime(from)}
-            and c_time < ${isoTime(to)}
-          order by c_time, bill_id`),
-      );
+      const { rows } = await db.execute<{ billId: string; cTimeMs: string }>(sql`
+        select
+          bill_id as "billId",
+          ${msOf(sql`c_time`)} as "cTimeMs"
+        from bills
+        where account = ${account}
+          and product_type = ${productType}
+          and c_time >= ${isoTime(from)}
+          and c_time < ${isoTime(to)}
+        order by c_time, bill_id`);
       return rows.map(({ billId, cTimeMs }) => ({ billId, cTime: timeFrom(cTimeMs) }));
     },
   };

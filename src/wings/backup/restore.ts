@@ -3,7 +3,6 @@ import { sql } from "drizzle-orm";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
 import { inTransaction, openDatabase, type Transaction } from "../../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 import {
   appliedMigrations,
@@ -49,31 +48,37 @@ export async function restore(
   path: string,
   signal: AbortSignal,
 ): Promise<Restored> {
-  const reading = await withDatabaseErrors(async () => {
-    await using database = openDatabase(databaseUrl, { statementMaxMs: tableMaxMs });
-    await refuseUnfitServer(database.db);
-    return await inTransaction(
-      database.db,
-      async (tx) => {
-        const loaded = new Map<string, number>();
-        const done = await readBackup(path, {
-          begin: (header) => prepare(tx, header),
-          take: async ({ name, columns }, rows) => {
-            const copied = load(tx, { name, columns }, rows, signal);
-            loaded.set(name, await copied.catch((error) => Promise.reject(asDamage(path, error))));
-          },
-        });
-        for (const { name, rows } of done.header.tables)
-          if (loaded.get(name) !== rows) throw notAllTaken(name, rows, loaded.get(name));
-        if (loaded.has("ledger_breaks")) await continueNumbers(tx);
-        return done;
-      },
-      // The transaction idles between two statements while a slow disk is read.
-      { statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false },
-    );
-  });
+  const reading = await restoreRows(databaseUrl, path, signal);
   const { migrations: migrated } = await migrate(databaseUrl);
   return { ...reading, migrated };
+}
+
+async function restoreRows(
+  databaseUrl: string,
+  path: string,
+  signal: AbortSignal,
+): Promise<BackupReading> {
+  await using database = openDatabase(databaseUrl, { statementMaxMs: tableMaxMs });
+  await refuseUnfitServer(database.db);
+  return await inTransaction(
+    database.db,
+    async (tx) => {
+      const loaded = new Map<string, number>();
+      const done = await readBackup(path, {
+        begin: (header) => prepare(tx, header),
+        take: async ({ name, columns }, rows) => {
+          const copied = load(tx, { name, columns }, rows, signal);
+          loaded.set(name, await copied.catch((error) => Promise.reject(asDamage(path, error))));
+        },
+      });
+      for (const { name, rows } of done.header.tables)
+        if (loaded.get(name) !== rows) throw notAllTaken(name, rows, loaded.get(name));
+      if (loaded.has("ledger_breaks")) await continueNumbers(tx);
+      return done;
+    },
+    // The transaction idles between two statements while a slow disk is read.
+    { statementMaxMs: tableMaxMs, idleMaxMs: hourMs, isPipelined: false },
+  );
 }
 
 /** Numbers new breaks after the backup's. */

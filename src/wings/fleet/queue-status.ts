@@ -1,7 +1,6 @@
 import { sql } from "drizzle-orm";
 import type { QueueStatus } from "../../commands/io.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 
 /** The schema of the queue's tables. */
@@ -11,17 +10,15 @@ export const syncQueue = "sync";
 
 /** The state of the workers' queue; undefined where there is none, or this role may not read it. */
 export async function readQueue(db: Queryable): Promise<QueueStatus | undefined> {
-  return withDatabaseErrors(async () => {
-    if (!(await isReadable(db))) return undefined;
-    const { rows } = await db.execute<QueueStatus>(sql`
-      select
-        count(*) filter (where state in ('created', 'retry'))::int as waiting,
-        count(*) filter (where state = 'active')::int as "atWork"
-      from fleet.job
-      where name = ${syncQueue}
-        and state <= 'active'`);
-    return onlyRow(rows, "the queue's counts");
-  });
+  if (!(await isReadable(db))) return undefined;
+  const { rows } = await db.execute<QueueStatus>(sql`
+    select
+      count(*) filter (where state in ('created', 'retry'))::int as waiting,
+      count(*) filter (where state = 'active')::int as "atWork"
+    from fleet.job
+    where name = ${syncQueue}
+      and state <= 'active'`);
+  return onlyRow(rows, "the queue's counts");
 }
 
 async function isReadable(db: Queryable): Promise<boolean> {

@@ -77,7 +77,7 @@ export class Queue implements AsyncDisposable {
     const database = stack.use(openDatabase(url.reveal()));
     const pool = database.db.$client;
     const boss = new PgBoss({
-      db: { executeSql: (text, values) => pool.query(text, values) },
+      db: { executeSql: (text, values) => withDatabaseErrors(() => pool.query(text, values)) },
       schema: queueSchema,
       schedule: false,
       supervise: supervises,
@@ -89,10 +89,8 @@ export class Queue implements AsyncDisposable {
     });
     boss.on("error", onTrouble);
     stack.defer(() => stopped(boss));
-    await withDatabaseErrors(async () => {
-      await boss.start();
-      await boss.createQueue(syncQueue, queueOptions);
-    });
+    await boss.start();
+    await boss.createQueue(syncQueue, queueOptions);
     stack.move();
     return new Queue(database, boss);
   }
@@ -101,21 +99,19 @@ export class Queue implements AsyncDisposable {
    * @returns how many tasks were added. A task that already waits or is at work is not added again.
    */
   async enqueue(tasks: readonly QueuedTask[]): Promise<number> {
-    return withDatabaseErrors(async () => {
-      let count = 0;
-      for (let at = 0; at < tasks.length; at += insertedAtOnce) {
-        const jobs = tasks.slice(at, at + insertedAtOnce).map(({ task, priority, group }) => ({
-          singletonKey: keyOf(task),
-          data: { key: keyOf(task) },
-          priority,
-          group: { id: group },
-        }));
-        const ids = await this.#boss.insert(syncQueue, jobs, { returnId: true });
-        count += ids?.length ?? 0;
-      }
-      if (count >= analyzedFrom) await this.#db.execute(sql`analyze fleet.job`);
-      return count;
-    });
+    let count = 0;
+    for (let at = 0; at < tasks.length; at += insertedAtOnce) {
+      const jobs = tasks.slice(at, at + insertedAtOnce).map(({ task, priority, group }) => ({
+        singletonKey: keyOf(task),
+        data: { key: keyOf(task) },
+        priority,
+        group: { id: group },
+      }));
+      const ids = await this.#boss.insert(syncQueue, jobs, { returnId: true });
+      count += ids?.length ?? 0;
+    }
+    if (count >= analyzedFrom) await this.#db.execute(sql`analyze fleet.job`);
+    return count;
   }
 
   /** Takes up to `count` jobs, highest priority first, and none of a group that is at work. */

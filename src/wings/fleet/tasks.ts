@@ -1,6 +1,5 @@
 import { sql } from "drizzle-orm";
 import type { Queryable } from "../../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { isOneOf } from "../../core/postgres/values.ts";
 import { minuteMs, retentionMs } from "../../lib/time.ts";
 
@@ -84,25 +83,23 @@ async function readUnreadAges(
   db: Queryable,
   accounts: readonly string[],
 ): Promise<ReadonlyMap<string, number>> {
-  const { rows } = await withDatabaseErrors(() =>
-    db.execute<{ account: string; minutes: number }>(sql`
-      select
-        account,
-        greatest(0, least(
-          ${prioritiesMax},
-          ceil(extract(epoch from clock_timestamp() - min(first_unread_at)) / 60)
-        ))::int as minutes
-      from ledgers
-      where ${isOneOf(accounts)}
-        and not exists (
-          select 1
-          from ledgers as unsynced
-          where unsynced.account = ledgers.account
-            and ${isOneOf(accounts)}
-            and unsynced.product_type in ('', ledgers.product_type)
-            and (unsynced.retired_at is not null or unsynced.ended_at is not null)
-        )
-      group by account`),
-  );
+  const { rows } = await db.execute<{ account: string; minutes: number }>(sql`
+    select
+      account,
+      greatest(0, least(
+        ${prioritiesMax},
+        ceil(extract(epoch from clock_timestamp() - min(first_unread_at)) / 60)
+      ))::int as minutes
+    from ledgers
+    where ${isOneOf(accounts)}
+      and not exists (
+        select 1
+        from ledgers as unsynced
+        where unsynced.account = ledgers.account
+          and ${isOneOf(accounts)}
+          and unsynced.product_type in ('', ledgers.product_type)
+          and (unsynced.retired_at is not null or unsynced.ended_at is not null)
+      )
+    group by account`);
   return new Map(rows.map(({ account, minutes }) => [account, minutes]));
 }

@@ -2,7 +2,6 @@ import { sql } from "drizzle-orm";
 import { type EpochMs, isoTime } from "../../../lib/time.ts";
 import { type ProductType, productTypes, unifiedWallet } from "../../contract/product-types.ts";
 import type { Queryable, Transaction } from "../../postgres/connect.ts";
-import { withDatabaseErrors } from "../../postgres/database-errors.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../../postgres/values.ts";
 import type { Availability } from "../../words/account-state.ts";
 import { type AccountMode, type AccountState, modeOf } from "../../words/account-state.ts";
@@ -56,29 +55,27 @@ export async function readAccountStates(
   db: Queryable,
   accounts?: readonly string[],
 ): Promise<AccountStates> {
-  return withDatabaseErrors(async () => {
-    const { rows } = await db.execute<Row>(sql`
-      select
-        account,
-        product_type,
-        mode,
-        ${msOf(sql`mode_since`)} as mode_since,
-        ${msOf(sql`not_available_since`)} as not_available_since,
-        ${msOf(sql`not_available_asked_at`)} as not_available_asked_at,
-        not_available_reason,
-        ${msOf(sql`ended_at`)} as ended_at,
-        ${msOf(sql`retired_at`)} as retired_at,
-        ${msOf(sql`balances_refused_at`)} as balances_refused_at,
-        ${msOf(sql`withdrawals_refused_at`)} as withdrawals_refused_at,
-        first_unread_at is not null as is_stored
-      from ledgers
-      where ${isOneOf(accounts)}
-      order by account, product_type`);
-    const states = new Map(
-      [...Map.groupBy(rows, (row) => row.account)].map(([name, own]) => [name, stateOf(own)]),
-    );
-    return { accounts: [...states.keys()], of: (name) => states.get(name) ?? noState };
-  });
+  const { rows } = await db.execute<Row>(sql`
+    select
+      account,
+      product_type,
+      mode,
+      ${msOf(sql`mode_since`)} as mode_since,
+      ${msOf(sql`not_available_since`)} as not_available_since,
+      ${msOf(sql`not_available_asked_at`)} as not_available_asked_at,
+      not_available_reason,
+      ${msOf(sql`ended_at`)} as ended_at,
+      ${msOf(sql`retired_at`)} as retired_at,
+      ${msOf(sql`balances_refused_at`)} as balances_refused_at,
+      ${msOf(sql`withdrawals_refused_at`)} as withdrawals_refused_at,
+      first_unread_at is not null as is_stored
+    from ledgers
+    where ${isOneOf(accounts)}
+    order by account, product_type`);
+  const states = new Map(
+    [...Map.groupBy(rows, (row) => row.account)].map(([name, own]) => [name, stateOf(own)]),
+  );
+  return { accounts: [...states.keys()], of: (name) => states.get(name) ?? noState };
 }
 
 function stateOf(rows: readonly Row[]): StoredState {

@@ -2,7 +2,6 @@ import { eq, type SQL, sql } from "drizzle-orm";
 import { type Category, categoryOfGroup } from "../../contract/business-types.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { type Database, inTransaction, type Transaction } from "../../postgres/connect.ts";
-import { withDatabaseErrors } from "../../postgres/database-errors.ts";
 import { businessTypes } from "../../postgres/schema/schema.ts";
 import { textArray } from "../../postgres/values.ts";
 import type { PageCommit } from "../../words/page.ts";
@@ -16,9 +15,7 @@ export type MappedType = typeof businessTypes.$inferSelect;
  */
 export function readMappedTypes(db: Database): Promise<readonly MappedType[]> {
   const { category, code } = businessTypes;
-  return withDatabaseErrors(() =>
-    db.select().from(businessTypes).orderBy(sql`${category} = 'unclassified'`, category, code),
-  );
+  return db.select().from(businessTypes).orderBy(sql`${category} = 'unclassified'`, category, code);
 }
 
 /**
@@ -32,35 +29,33 @@ export function mapType(
   code: string,
   category: Category | undefined,
 ): Promise<MappedType | undefined> {
-  return withDatabaseErrors(() =>
-    inTransaction(db, async (tx) => {
-      const { listedCategory } = businessTypes;
-      const [mapped] = await tx
-        .update(businessTypes)
-        .set({
-          categoryByUser: category ?? null,
-          category: category ?? listedCategory,
-          changedAt: changedAt(category === undefined ? sql`${listedCategory}` : sql`${category}`),
-        })
-        .where(eq(businessTypes.code, code))
-        .returning();
-      if (mapped !== undefined)
-        await tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
-      return mapped;
-    }),
-  );
+  return inTransaction(db, async (tx) => {
+    const { listedCategory } = businessTypes;
+    const [mapped] = await tx
+      .update(businessTypes)
+      .set({
+        categoryByUser: category ?? null,
+        category: category ?? listedCategory,
+        changedAt: changedAt(category === undefined ? sql`${listedCategory}` : sql`${category}`),
+      })
+      .where(eq(businessTypes.code, code))
+      .returning();
+    if (mapped !== undefined)
+      await tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
+    return mapped;
+  });
 }
 
 /** When a type's category changed, if it becomes this one. */
 const changedAt = (category: SQL): SQL => sql`
-    case
-      when business_types.category = ${category} then business_types.changed_at
-      else transaction_timestamp()
-    end`;
+  case
+    when business_types.category = ${category} then business_types.changed_at
+    else transaction_timestamp()
+  end`;
 
 const listed = sql`
-    jsonb_to_recordset(${JSON.stringify(listedBusinessTypes)}::jsonb)
-      as listed (code text, category text, meaning text)`;
+  jsonb_to_recordset(${JSON.stringify(listedBusinessTypes)}::jsonb)
+    as listed (code text, category text, meaning text)`;
 
 /**
  * Stores the program's list of business types as a table for queries. Other codes that were met stay, and

@@ -14,7 +14,6 @@ import {
   type Queryable,
   type Transaction,
 } from "../../postgres/connect.ts";
-import { withDatabaseErrors } from "../../postgres/database-errors.ts";
 import * as schema from "../../postgres/schema/records-schema.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../postgres/values.ts";
 
@@ -212,22 +211,20 @@ type List = SettingsList<Settings>;
  * @throws ReportableError where the list is too short to be one.
  */
 function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolCounts> {
-  return withDatabaseErrors(() =>
-    inTransaction(db, async (tx) => {
-      if (!(await isNewest(tx, place, list))) return { ...nothing, isStored: false };
-      const { today, isOwn, what } = place;
-      const { rows } = await tx.execute<{ known: number }>(sql`
-        select count(*)::int as known
-        from ${today}
-        where gone_at is null
-          and ${isOwn(today)}`);
-      refuseShortList(list, onlyRow(rows, "the number of symbols").known, what);
-      const written = await writeSettings(tx, place, list);
-      const gone = list.isWhole ? await markGone(tx, place, list) : 0;
-      await writeVersions(tx, place, list);
-      return { ...written, gone, isStored: true };
-    }),
-  );
+  return inTransaction(db, async (tx) => {
+    if (!(await isNewest(tx, place, list))) return { ...nothing, isStored: false };
+    const { today, isOwn, what } = place;
+    const { rows } = await tx.execute<{ known: number }>(sql`
+      select count(*)::int as known
+      from ${today}
+      where gone_at is null
+        and ${isOwn(today)}`);
+    refuseShortList(list, onlyRow(rows, "the number of symbols").known, what);
+    const written = await writeSettings(tx, place, list);
+    const gone = list.isWhole ? await markGone(tx, place, list) : 0;
+    await writeVersions(tx, place, list);
+    return { ...written, gone, isStored: true };
+  });
 }
 
 const nothing = { new: 0, changed: 0, returned: 0, gone: 0 };
