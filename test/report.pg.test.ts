@@ -147,7 +147,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
 test("what was accepted stays in the close: a row that was rejected, and what a later check has resolved", async () => {
   await reconcile(db, everything, { isFull: true });
   const decision = { digests: ["abc"], note: "support knows", by: "Ben" };
-  expect(await decideOnRejected(db, decision, everything)).toEqual([]);
+  expect(await decideOnRejected(db, decision)).toEqual([]);
   const { accepted, ledgers } = await reported("--product", "COIN-FUTURES");
   expect(accepted).toMatchObject([
     { kind: "restated", state: "resolved", note: `note: ${hostile}`, acceptedBy: "Ada" },

@@ -3,20 +3,14 @@ import type { Config } from "../accounts/config.ts";
 import { listed, type RosterLedger, readRoster } from "../accounts/roster.ts";
 import { accountName, productTypeOf } from "../accounts/settings.ts";
 import { UsageError } from "../lib/errors.ts";
-import { type Columns, done, fields, type Result, table } from "../output/result.ts";
+import { type Columns, done, fields, ledgerColumn, type Result, table } from "../output/result.ts";
 import { ledgerName } from "../output/text.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, jsonOption } from "./options.ts";
 import { openFilled, openMigrated } from "./stored.ts";
 
 const columns: Columns<RosterLedger> = {
-  ...fields<RosterLedger>("value", ["account", "productType"]),
-  ledger: {
-    kind: "text",
-    title: "account/product type",
-    isForPeople: true,
-    of: (ledger) => ledgerName(ledger),
-  },
+  ...ledgerColumn((ledger) => ledger, "account/product type"),
   configured: { kind: "value", of: ({ isConfigured }) => isConfigured },
   stored: { kind: "value", of: ({ isStored }) => isStored },
   ...fields<RosterLedger>("text", ["state"]),

@@ -1,12 +1,20 @@
 import type { Config } from "../accounts/config.ts";
-import { everyLedger, readRoster, selectionOf } from "../accounts/roster.ts";
+import { readRoster, selectionOf } from "../accounts/roster.ts";
 import { discrepancyColumns, isFault } from "../check/reconcile/break-kinds.ts";
 import { type Break, readBreaks } from "../check/reconcile/breaks.ts";
 import { decideOnBreaks } from "../check/reconcile/record-breaks.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../core/store/rejected-bills.ts";
 import { UsageError } from "../lib/errors.ts";
-import { type Columns, done, fields, type Result, type Table, table } from "../output/result.ts";
-import { formatCount, formatCounted, jsonInstant, ledgerName } from "../output/text.ts";
+import {
+  type Columns,
+  done,
+  fields,
+  ledgerColumn,
+  type Result,
+  type Table,
+  table,
+} from "../output/result.ts";
+import { formatCount, formatCounted, jsonInstant } from "../output/text.ts";
 import type { Io } from "./io.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
 import { openFilled, openWritable } from "./stored.ts";
@@ -102,8 +110,7 @@ async function listCommand(
 const rejectedColumns = (isAll: boolean): Columns<RejectedBill> => {
   const ofAcceptance = isAll ? {} : { title: "" };
   return {
-    ...fields<RejectedBill>("text", ["account", "productType"], ""),
-    ledger: { kind: "text", isForPeople: true, of: (row) => ledgerName(row) },
+    ...ledgerColumn((row) => row),
     digest: { kind: "text", title: "rejected row", of: ({ digest }) => digest },
     fault: {
       ...{ kind: "text", isForPeople: true },
@@ -147,7 +154,7 @@ async function decideCommand(
   await using database = await openWritable(config, io);
   const { db } = database;
   const missing = areRows
-    ? await decideOnRejected(db, { digests, note, by }, everyLedger)
+    ? await decideOnRejected(db, { digests, note, by })
     : await decideOnBreaks(db, { breakIds, isAccept, note: note ?? null, by: by ?? null });
   if (missing.length > 0) {
     const state = isAccept ? "open" : "accepted";

@@ -21,6 +21,7 @@ import {
   type Columns,
   errorColumn,
   fields,
+  ledgerColumn,
   ledgerColumns,
   type Result,
   type Table,
@@ -159,8 +160,7 @@ export const healedText = (ledger: LedgerVerification): string =>
   `healed: ${formatCounted(repairedIn([ledger]), "bill")} of ${ledgerName(ledger.ledger)}, ${formatLength(ledger.span)} read again`;
 
 const healedColumns: Columns<LedgerVerification> = {
-  account: { kind: "value", of: ({ ledger }) => ledger.account },
-  productType: { kind: "value", of: ({ ledger }) => ledger.productType },
+  ...ledgerColumn(({ ledger }) => ledger),
   bills: { kind: "value", of: (ledger) => repairedIn([ledger]) },
   readAgain: { kind: "value", of: ({ span }) => span.map(jsonInterval) },
   requests: { kind: "value", of: ({ requests }) => requests },
@@ -313,14 +313,7 @@ const loanColumns: Columns<LoanToValueReport> = {
 const isRecovery = ({ recovered }: RecoverReport): boolean => recovered.length > 0;
 
 const recoveryColumns: Columns<RecoverReport> = {
-  account: { kind: "text", title: "", of: ({ ledger }) => ledger.account },
-  productType: { kind: "text", title: "", of: ({ ledger }) => ledger.productType },
-  name: {
-    kind: "text",
-    title: "tax records",
-    isForPeople: true,
-    of: ({ ledger }) => ledgerName(ledger),
-  },
+  ...ledgerColumn(({ ledger }) => ledger, "tax records"),
   new: { kind: "count", of: (row) => row.new },
   rejected: { kind: "count", of: ({ rejected }) => rejected },
   requests: { kind: "count", of: ({ requests }) => requests },

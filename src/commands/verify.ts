@@ -24,18 +24,13 @@ import {
   type Columns,
   errorColumn,
   fields,
+  ledgerColumn,
   ledgerColumns,
   type Result,
   type Table,
   table,
 } from "../output/result.ts";
-import {
-  formatCounted,
-  formatInterval,
-  formatTime,
-  jsonInterval,
-  ledgerName,
-} from "../output/text.ts";
+import { formatCounted, formatInterval, formatTime, jsonInterval } from "../output/text.ts";
 import {
   type AccountVerification,
   type ComparingDeps,
@@ -226,9 +221,7 @@ const accountColumns: Columns<AccountVerification> = {
 };
 
 const differenceColumns: Columns<Difference> = {
-  account: { kind: "text", title: "", of: ({ ledger }) => ledger.account },
-  productType: { kind: "text", title: "", of: ({ ledger }) => ledger.productType },
-  ledger: { kind: "text", isForPeople: true, of: ({ ledger }) => ledgerName(ledger) },
+  ...ledgerColumn(({ ledger }) => ledger),
   kind: { kind: "text", title: "differs", of: ({ kind }) => kind },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
   cTime: { kind: "time", title: "time", of: (row) => ("cTime" in row ? row.cTime : null) },

@@ -13,6 +13,7 @@ import {
   jsonInterval,
   jsonTime,
   ledgerName,
+  type NamedLedger,
 } from "./text.ts";
 
 // The result of a command: text and JSON are made of it, and of nothing else.
@@ -147,10 +148,17 @@ export const tableText = ({ titles, cells, isRight }: Table): string =>
 const titleOf = (key: string): string =>
   key.replaceAll(/[A-Z]/g, (capital) => ` ${capital.toLowerCase()}`);
 
-/**
- * A row's ledger: its account and product type for programs, its name for people. Where all rows have the same
- * account, it is named in the title only.
- */
+/** A row's ledger, or wallet: its account and product type for programs, its name for people. */
+export const ledgerColumn = <Row>(
+  ledgerOf: (row: Row) => NamedLedger,
+  title = "ledger",
+): Columns<Row> => ({
+  account: { kind: "text", title: "", of: (row) => ledgerOf(row).account },
+  productType: { kind: "text", title: "", of: (row) => ledgerOf(row).productType },
+  ledger: { kind: "text", title, isForPeople: true, of: (row) => ledgerName(ledgerOf(row)) },
+});
+
+/** The same of rows of which all may have the same account: it is then named in the title only. */
 export function ledgerColumns<Row>(
   rows: readonly Row[],
   ledgerOf: (row: Row) => Ledger,
@@ -162,8 +170,7 @@ export function ledgerColumns<Row>(
   const nameOf = (ledger: Ledger) =>
     isOne ? printableLine(ledger.productType) : ledgerName(ledger);
   return {
-    account: { kind: "text", title: "", of: (row) => ledgerOf(row).account },
-    productType: { kind: "text", title: "", of: (row) => ledgerOf(row).productType },
+    ...ledgerColumn(ledgerOf),
     ledger: {
       kind: "text",
       title: isOne ? printableLine(account) : "account/product type",

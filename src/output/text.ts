@@ -99,15 +99,12 @@ export const jsonInterval = ({ from, to }: Interval): object => ({
   toMs: to,
 });
 
+/** A ledger, or a wallet by its name in place of the product type. */
+export type NamedLedger = { readonly account: string; readonly productType: string };
+
 // Made printable, because the tables may hold names that no configuration accepts.
-export const ledgerName = ({
-  account,
-  productType,
-}: {
-  readonly account: string;
-  /** A product type, or the name of a wallet. */
-  readonly productType: string;
-}): string => printableLine(`${account}/${productType}`);
+export const ledgerName = ({ account, productType }: NamedLedger): string =>
+  printableLine(`${account}/${productType}`);
 
 /** The names of one account's ledgers: `main/USDT-FUTURES`, or `main/USDT-FUTURES, COIN-FUTURES`. */
 export const ledgerNames = (ledgers: readonly Ledger[]): string =>

@@ -1,6 +1,7 @@
 import type { ComparedBalance } from "../../check/health/balances.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
+import type { RejectedBill } from "../../core/store/rejected-bills.ts";
 import type { Movement } from "../../core/views/movements.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
@@ -11,9 +12,6 @@ import type { Digest } from "./digest.ts";
 
 // A person reads one page; the tables of the database have the rest.
 export const shownMax = 100;
-
-/** The first items of a list, and the length of the whole list. */
-export type Listed<Item> = { readonly total: number; readonly shown: readonly Item[] };
 
 export type Coverage = {
   /** The complete time, also before and after the period. */
@@ -28,18 +26,6 @@ export type Coverage = {
   readonly older: readonly Interval[];
   /** Whether the period's first moment was read, or recovered: else nothing shows what was held then. */
   readonly isStartRead: boolean;
-};
-
-export type Rejected = {
-  readonly digest: string;
-  readonly billId: string | null;
-  readonly path: string;
-  readonly reason: string;
-  readonly rejectedAt: string;
-  /** Why it was accepted, by whom and when; null where it was not. */
-  readonly note: string | null;
-  readonly acceptedBy: string | null;
-  readonly acceptedAt: string | null;
 };
 
 export type Restatement = {
@@ -106,9 +92,11 @@ export type LedgerClose = {
   /** The changes after the close was signed, and the digest of what was stored then. */
   readonly changes: readonly Change[];
   readonly digestThen: Digest | undefined;
-  readonly rejected: Listed<Rejected>;
-  readonly acceptedRows: readonly Rejected[];
-  readonly restatements: Listed<Restatement>;
+  /** Rows of any time, because a broken row's month cannot be known: those that are open, and those that were accepted. */
+  readonly rejected: readonly RejectedBill[];
+  readonly acceptedRows: readonly RejectedBill[];
+  /** The first of them, and how many there are. */
+  readonly restatements: { readonly total: number; readonly shown: readonly Restatement[] };
   /** Open ones, then those that were accepted, also if a later check has resolved them. */
   readonly breaks: readonly Break[];
 };

@@ -11,7 +11,7 @@ import { onlyRow, timeText } from "../../core/postgres/values.ts";
 import { contentColumns } from "../../core/store/bill-rows.ts";
 import { readExchangeTime } from "../../core/store/known-time.ts";
 import { appliedMigrations } from "../../core/store/migrate.ts";
-import { isOpenRejection } from "../../core/store/rejected-bills.ts";
+import { listRejected } from "../../core/store/rejected-bills.ts";
 import { joinRules, walletMoves } from "../../core/views/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../core/words/intervals.ts";
 import { ledgerStart } from "../../core/words/plan.ts";
@@ -33,8 +33,6 @@ import {
   type CloseReport,
   type Coverage,
   type LedgerClose,
-  type Listed,
-  type Rejected,
   type ReportOptions,
   type Restatement,
   shownMax,
@@ -172,6 +170,7 @@ async function readLedgerClose(
   const wallet = { ...stored, endedAt: isEnded ? endedAt : undefined };
   const selection = { accounts: [account], productTypes, ...span };
   const restatements = await readRestatements(tx, wallet, span);
+  const rejected = await listRejected(tx, selection, { isAll: true });
   return {
     ...{ wallet, restatements },
     digest: await digestOf(readBills(tx, selection)),
@@ -183,8 +182,8 @@ async function readLedgerClose(
       signedAt === undefined
         ? undefined
         : await digestOf(readBills(tx, { ...selection, asOf: signedAt })),
-    rejected: await readRejected(tx, wallet, isOpenRejection),
-    acceptedRows: (await readRejected(tx, wallet, sql`note is not null`)).shown,
+    rejected: rejected.filter(({ note }) => note === null),
+    acceptedRows: rejected.filter(({ note }) => note !== null),
     breaks: await readPeriodBreaks(tx, wallet, span, restatements.total > 0),
   };
 }
@@ -221,45 +220,15 @@ async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promis
   return rows[0]?.reconciled_at ?? null;
 }
 
-/** The rejected rows of any time, because a broken row's month cannot be known. */
-async function readRejected(
-  tx: Transaction,
-  wallet: ReportedWallet,
-  isWanted: SQL,
-): Promise<Listed<Rejected>> {
-  const { rows } = await tx.execute<Rejected & { total: string }>(sql`
-    select
-      digest,
-      bill_id as "billId",
-      path,
-      reason,
-      ${timeText(sql`rejected_at`)} as "rejectedAt",
-      note,
-      accepted_by as "acceptedBy",
-      ${timeText(sql`closed_at`)} as "acceptedAt",
-      count(*) over () as total
-    from rejected_bills
-    where ${isBillOf(wallet)}
-      and ${isWanted}
-    order by rejected_at, digest
-    limit ${shownMax}`);
-  return listed(rows);
-}
-
-const listed = <Item>(rows: readonly (Item & { readonly total: string })[]): Listed<Item> => ({
-  total: Number(rows[0]?.total ?? 0),
-  shown: rows.map(({ total: _, ...row }) => row as Item),
-});
-
 /** Replaced contents of bills that are or were of the period, each beside the content that came after it. */
 async function readRestatements(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
-): Promise<Listed<Restatement>> {
+): Promise<LedgerClose["restatements"]> {
   const isOfPeriod = (content: SQL) => isWithin(sql`(${content} ->> 'c_time')::timestamptz`, span);
   type Content = Readonly<Record<string, string | null>>;
-  type Row = Omit<Restatement, "changes"> & { old: Content; new: Content; total: string };
+  type Row = Omit<Restatement, "changes"> & { old: Content; new: Content; total: number };
   const { rows } = await tx.execute<Row>(sql`
     select
       bill_id as "billId",
@@ -267,7 +236,7 @@ async function readRestatements(
       ${timeText(sql`replaced_at`)} as "replacedAt",
       content as old,
       next_content as new,
-      count(*) over () as total
+      (count(*) over ())::int as total
     from (
       select
         chained.*,
@@ -291,15 +260,16 @@ async function readRestatements(
       and (${isOfPeriod(sql`content`)} or ${isOfPeriod(sql`next_content`)})
     order by replaced_at, bill_id, revision
     limit ${shownMax}`);
-  return listed(
-    rows.map(({ old, new: next, ...row }) => ({
+  return {
+    total: rows[0]?.total ?? 0,
+    shown: rows.map(({ old, new: next, total: _, ...row }) => ({
       ...row,
       changes: contentColumns.flatMap((field) => {
         const change = { field, old: old[field] ?? null, new: next[field] ?? null };
         return change.old === change.new ? [] : [change];
       }),
     })),
-  );
+  };
 }
 
 /** A bill's content as an object of texts. */

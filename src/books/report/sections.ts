@@ -1,12 +1,20 @@
 import { discrepancyColumns } from "../../check/reconcile/break-kinds.ts";
 import type { Break } from "../../check/reconcile/breaks.ts";
+import type { RejectedBill } from "../../core/store/rejected-bills.ts";
 import { movements } from "../../core/views/movements.ts";
 import { type Interval, lengthMs } from "../../core/words/intervals.ts";
 import { add, type Decimal, decimalText, isZero } from "../../lib/decimal.ts";
 import { shellWord } from "../../lib/printable.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
 import { pieces } from "../../output/pieces.ts";
-import { type Columns, fields, type Result, type Table, table } from "../../output/result.ts";
+import {
+  type Columns,
+  fields,
+  ledgerColumn,
+  type Result,
+  type Table,
+  table,
+} from "../../output/result.ts";
 import {
   formatCount,
   formatCounted,
@@ -21,8 +29,6 @@ import {
   type CloseReport,
   type CoinFigures,
   type LedgerClose,
-  type Listed,
-  type Rejected,
   type ReportOptions,
   type Restatement,
   shownMax,
@@ -48,18 +54,7 @@ export type Section = Pick<Result, "data" | "parts"> & { readonly title: string 
 
 /** A ledger's rows beside its name. */
 type Of<Row> = Row & { readonly ledger: LedgerClose };
-const ofWallet = (key: "account" | "productType") =>
-  ({ kind: "value", of: ({ ledger }: Of<object>) => ledger.wallet[key] }) as const;
-/** Its name for people, its parts for programs. */
-const ledgerColumns = {
-  account: ofWallet("account"),
-  productType: ofWallet("productType"),
-  ledger: {
-    kind: "text",
-    isForPeople: true,
-    of: ({ ledger }: Of<object>) => nameOf(ledger),
-  },
-} as const;
+const walletColumn = ledgerColumn(({ ledger }: Of<object>) => ledger.wallet);
 const ofAll = <Row>(
   { ledgers }: CloseReport,
   rowsOf: (ledger: LedgerClose) => readonly Row[],
@@ -164,7 +159,7 @@ function summaryTables(report: CloseReport): readonly Table[] {
   };
   const dayOf = dayIn(zone);
   const columns: Columns<Of<Row>> = {
-    ...ledgerColumns,
+    ...walletColumn,
     ...amounts,
     closingCheck: {
       ...{ kind: "text", title: "confirmed by the exchange" },
@@ -202,7 +197,7 @@ function closingCheckText(
 }
 
 const changeColumns: Columns<Of<Change>> = {
-  ...ledgerColumns,
+  ...walletColumn,
   ...fields<Change>("text", ["kind", "category", "coin"]),
   ...fields<Change>("count", ["bills"]),
   difference: {
@@ -222,7 +217,7 @@ const noBreak = {
 };
 
 const acceptedColumns: Columns<Of<Acceptance>> = {
-  ...ledgerColumns,
+  ...walletColumn,
   // A restatement is resolved by the next check, and an accepted break once its bill has come.
   ...fields<Acceptance>("text", ["number", "kind", "state"]),
   ...discrepancyColumns,
@@ -235,7 +230,6 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
   const { wallet, digest, digestThen, reconciledAt, rejected, restatements, breaks } = ledger;
   const { account, productType, productTypes } = wallet;
   const open = breaks.filter(({ state }) => state === "open");
-  const openShown = open.slice(0, shownMax);
   const command = digestCommand("bills.csv");
   const then = digestThen?.sha256 === digest.sha256 ? undefined : digestThen;
   return {
@@ -243,7 +237,7 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
     data: {
       ...{ account, productType, productTypes },
       counts: {
-        ...{ rejected: rejected.total, restatements: restatements.total, openBreaks: open.length },
+        ...{ rejected: rejected.length, restatements: restatements.total, openBreaks: open.length },
       },
       endedAt: jsonTimeOrNull(wallet.endedAt),
       reconciledAt: reconciledAt && jsonInstant(reconciledAt),
@@ -267,12 +261,12 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
       ...flowTables(ledger),
       balanceChecksTable(ledger),
       table("restatements", restatementColumns, restatements.shown),
-      table("rejected", rejectedColumns, rejected.shown),
-      table("breaks", breakColumns, breaks.slice(0, shownMax), openShown),
+      table("rejected", rejectedColumns, rejected.slice(0, shownMax)),
+      table("breaks", breakColumns, breaks.slice(0, shownMax), open.slice(0, shownMax)),
       [
-        listedText("restatement", restatements),
-        listedText("rejected row", rejected),
-        listedText("open break", { total: open.length, shown: openShown }),
+        listedText("restatement", restatements.total),
+        listedText("rejected row", rejected.length),
+        listedText("open break", open.length),
         `reconciled ${reconciledAt ?? "never"}`,
       ].join("; "),
       ...(then ? [`then ${formatCount(then.bills)} bills, SHA-256 ${then.sha256}`] : []),
@@ -296,14 +290,14 @@ function coverageTable({ coverage }: LedgerClose, span: Interval): Table {
   return table("coverage", columns, rows, isWhole ? [] : rows);
 }
 
-const listedText = (noun: string, { total, shown }: Listed<object>): string =>
-  formatCounted(total, noun) + (total > shown.length ? `, of which ${shown.length} are shown` : "");
+const listedText = (noun: string, total: number): string =>
+  formatCounted(total, noun) + (total > shownMax ? `, of which ${shownMax} are shown` : "");
 
-const rejectedColumns: Columns<Rejected> = {
+const rejectedColumns: Columns<RejectedBill> = {
   rejectedAt: { kind: "instant", title: "rejected", of: ({ rejectedAt }) => rejectedAt },
   billId: { kind: "text", title: "bill", of: ({ billId }) => billId },
   path: { kind: "text", title: "where", of: ({ path }) => path },
-  ...fields<Rejected>("text", ["reason", "digest"]),
+  ...fields<RejectedBill>("text", ["reason", "digest"]),
 };
 
 const restatementColumns: Columns<Restatement> = {

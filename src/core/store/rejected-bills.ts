@@ -218,12 +218,14 @@ export type Among = {
 /** A row that broke the contract. */
 export type RejectedBill = Ledger & {
   readonly digest: string;
+  readonly billId: string | null;
   readonly path: string;
   readonly reason: string;
   readonly rejectedAt: string;
-  /** Why it was accepted, and by whom; null where it was not. */
+  /** Why it was accepted, by whom and when; null where it was not. */
   readonly note: string | null;
   readonly acceptedBy: string | null;
+  readonly acceptedAt: string | null;
 };
 
 /** The open rows, oldest first. @param isAll also those that were accepted. */
@@ -237,11 +239,13 @@ export async function listRejected(
       account,
       product_type as "productType",
       digest,
+      bill_id as "billId",
       path,
       reason,
       ${timeText(sql`rejected_at`)} as "rejectedAt",
       note,
-      accepted_by as "acceptedBy"
+      accepted_by as "acceptedBy",
+      ${timeText(sql`closed_at`)} as "acceptedAt"
     from rejected_bills
     where (${isOpenRejection} ${isAll ? sql`or note is not null` : sql``})
       and ${isOneOf(accounts)}
@@ -268,12 +272,10 @@ export async function decideOnRejected(
     readonly note: string | undefined;
     readonly by: string | undefined;
   },
-  { accounts, productTypes }: Among,
 ): Promise<readonly string[]> {
   const areNamed = sql`
           digest = any (${textArray(digests)}::text[])
-          and ${note === undefined ? sql`note is not null` : isOpenRejection}
-          and ${isOneOf(productTypes, "product_type")}`;
+          and ${note === undefined ? sql`note is not null` : isOpenRejection}`;
   const changes =
     note === undefined
       ? sql`closed_at = null, note = null, accepted_by = null`
@@ -282,8 +284,7 @@ export async function decideOnRejected(
     const { rows } = await tx.execute<{ account: string; digest: string }>(sql`
       select account, digest
       from rejected_bills
-      where ${areNamed}
-        and ${isOneOf(accounts)}`);
+      where ${areNamed}`);
     const missing = digests.filter((digest) => !rows.some((row) => row.digest === digest));
     if (missing.length > 0) return missing;
     for (const account of new Set(rows.map((row) => row.account))) {
