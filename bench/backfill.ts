@@ -18,15 +18,15 @@ import type { BenchOptions, BenchResult } from "./result.ts";
 const program = fileURLToPath(new URL("../src/bin.js", import.meta.url));
 
 const cases: readonly Omit<ExchangeOptions, "bills">[] = [
-  { kind: "classic", shape: "uneven", meanMs: 50, spreadMs: 5 },
-  { kind: "classic", shape: "uneven", meanMs: 300, spreadMs: 30 },
-  { kind: "classic", shape: "uneven", meanMs: 800, spreadMs: 80 },
-  { kind: "classic", shape: "one heavy window", meanMs: 300, spreadMs: 30 },
-  { kind: "classic", shape: "later sync", meanMs: 300, spreadMs: 30 },
-  { kind: "unified", shape: "uneven", meanMs: 50, spreadMs: 5 },
-  { kind: "unified", shape: "uneven", meanMs: 300, spreadMs: 30 },
-  { kind: "unified", shape: "one heavy window", meanMs: 300, spreadMs: 30 },
-  { kind: "unified", shape: "later sync", meanMs: 300, spreadMs: 30 },
+  { kind: "classic", shape: "spread", meanMs: 50, spreadMs: 5 },
+  { kind: "classic", shape: "spread", meanMs: 300, spreadMs: 30 },
+  { kind: "classic", shape: "spread", meanMs: 800, spreadMs: 80 },
+  { kind: "classic", shape: "dense", meanMs: 300, spreadMs: 30 },
+  { kind: "classic", shape: "later", meanMs: 300, spreadMs: 30 },
+  { kind: "unified", shape: "spread", meanMs: 50, spreadMs: 5 },
+  { kind: "unified", shape: "spread", meanMs: 300, spreadMs: 30 },
+  { kind: "unified", shape: "dense", meanMs: 300, spreadMs: 30 },
+  { kind: "unified", shape: "later", meanMs: 300, spreadMs: 30 },
 ];
 
 const operationOf = (kind: Kind) =>
@@ -51,19 +51,28 @@ export type Backfill = {
   readonly utilisation: number;
   /** From sending the first request to the last answer. */
   readonly askingSeconds: number;
+  /** The shortest time of the sent requests, as a share of that. */
+  readonly ofLimit: number;
+  /** How many requests for bills arrived in each second. */
+  readonly perSecond: readonly number[];
   readonly load: number | undefined;
 };
 
 export const billsOf = ({ short }: BenchOptions, kind: Kind = "classic"): number =>
   (short ? 3_000 : 60_000) * (kind === "classic" ? 1 : 2);
 
+const nameOf = ({ kind, shape, meanMs, spreadMs }: Omit<ExchangeOptions, "bills">): string =>
+  `${kind}, ${shape}, ${meanMs} ± ${spreadMs} ms`;
+
 export async function run(options: BenchOptions): Promise<BenchResult> {
   await using databases = await openDatabases();
-  const figures: (ExchangeOptions & Backfill)[] = [];
-  for (const each of cases) {
+  const measured: { readonly name: string; readonly figure: Backfill }[] = [];
+  for (const each of cases.filter((one) => options.only.every((w) => nameOf(one).includes(w)))) {
     const whole = billsOf(options, each.kind);
-    const given = { ...each, bills: each.shape === "later sync" ? whole / 2 : whole };
-    figures.push({ ...given, ...(await backfill(given, databases)) });
+    const given = { ...each, bills: each.shape === "later" ? whole / 2 : whole };
+    const row = { name: nameOf(each), figure: await backfill(given, databases) };
+    console.log(cellsOf(row).join("  "));
+    measured.push(row);
   }
   return {
     name: "backfill",
@@ -84,18 +93,7 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
         "of the limit",
         "load",
       ],
-      ...figures.map(({ kind, shape, meanMs, spreadMs, ...figure }) => [
-        `${kind}, ${shape}, ${meanMs} ± ${spreadMs} ms`,
-        String(figure.necessary),
-        String(figure.sent),
-        String(figure.refused),
-        String(figure.peak),
-        figure.seconds.toFixed(1),
-        figure.utilisation.toFixed(3),
-        figure.askingSeconds.toFixed(1),
-        (leastSeconds(kind, figure.sent) / figure.askingSeconds).toFixed(3),
-        figure.load?.toFixed(1) ?? "",
-      ]),
+      ...measured.map(cellsOf),
     ],
     notes: [
       "",
@@ -105,29 +103,45 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
       "of the limit: the sent requests' shortest time, as a share of those",
       `load: of the machine's ${availableParallelism()} processors, at the end; above 1 others were at work`,
     ],
-    json: figures,
+    json: measured.map(({ name, figure }) => ({ name, ...figure })),
   };
 }
+
+const cellsOf = ({ name, figure }: { readonly name: string; readonly figure: Backfill }) => [
+  name,
+  String(figure.necessary),
+  String(figure.sent),
+  String(figure.refused),
+  String(figure.peak),
+  figure.seconds.toFixed(1),
+  figure.utilisation.toFixed(3),
+  figure.askingSeconds.toFixed(1),
+  figure.ofLimit.toFixed(3),
+  figure.load?.toFixed(1) ?? "",
+];
 
 /** One sync of everything, by the program as it is installed. */
 export async function backfill(options: ExchangeOptions, databases: Databases): Promise<Backfill> {
   const databaseUrl = await databases.fresh();
-  if (options.shape === "later sync") await syncBefore(options, databaseUrl);
+  if (options.shape === "later") await syncBefore(options, databaseUrl);
   await using exchange = await startExchange(options);
   const { necessary } = exchange;
   const seconds = await sync(options, exchange, databaseUrl);
   const stored = Number((await query(databaseUrl, "select count(*) from bills"))[0]?.[0]);
   if (stored !== options.bills) throw new Error(`${stored} of ${options.bills} bills are stored`);
-  const { arrivals, refusals, peaks, seconds: askingSeconds } = await exchange.statistics();
+  const { arrivals, refusals, peaks, perSecond, ...asked } = await exchange.statistics();
   const { name } = operationOf(options.kind);
+  const sent = arrivals[name] ?? 0;
   return {
     necessary,
-    sent: arrivals[name] ?? 0,
+    sent,
     refused: refusals["429"] ?? 0,
     peak: peaks.find(({ operation }) => operation === name)?.requests ?? 0,
     seconds,
     utilisation: leastSeconds(options.kind, necessary) / seconds,
-    askingSeconds,
+    askingSeconds: asked.seconds,
+    ofLimit: leastSeconds(options.kind, sent) / asked.seconds,
+    perSecond,
     load: loadavg()[0],
   };
 }

@@ -9,6 +9,7 @@ import type { Bench, BenchResult } from "./result.ts";
  *   npm run bench                    all of them, one after the other
  *   npm run bench -- NAME...         these only
  *   npm run bench -- --short         the small form of each
+ *   npm run bench -- NAME --only WORD --only WORD    the cases of one that have these words in their name
  *
  * Prints a table for each and writes its figures to bench/results/NAME.json.
  */
@@ -31,7 +32,10 @@ const benches: Readonly<Record<string, () => Promise<{ readonly run: Bench }>>> 
 };
 
 const { values, positionals } = parseArgs({
-  options: { short: { type: "boolean", default: false } },
+  options: {
+    short: { type: "boolean", default: false },
+    only: { type: "string", multiple: true, default: [] },
+  },
   allowPositionals: true,
 });
 const names = positionals.length === 0 ? Object.keys(benches) : positionals;

@@ -4,6 +4,8 @@ export type BenchOptions = {
    * is.
    */
   readonly short: boolean;
+  /** Measures only what has all these words in its name, where a benchmark has several. Default all. */
+  readonly only: readonly string[];
 };
 
 /** What one benchmark measured. */

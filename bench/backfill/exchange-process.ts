@@ -1,3 +1,4 @@
+import { billsOperations } from "../../src/core/contract/bills-api.ts";
 import { epochMs, secondMs } from "../../src/lib/time.ts";
 import { seededRandom } from "../../src/wings/sandbox/random.ts";
 import { withLatency } from "../../test/exchange/network.ts";
@@ -20,13 +21,24 @@ const random = seededRandom(`${shape} ${meanMs}`);
 const half = () => (meanMs - spreadMs + 2 * spreadMs * random()) / 2;
 let firstAt: number | undefined;
 let lastAt = 0;
+const perSecond: number[] = [];
+const arrive = (path: string) => {
+  if (!billsOperations.some((operation) => operation.path === path)) return;
+  const second = Math.floor((performance.now() - (firstAt ?? 0)) / secondMs);
+  for (let place = perSecond.length; place <= second; place++) perSecond.push(0);
+  perSecond[second] = (perSecond[second] ?? 0) + 1;
+};
 const sandbox = await openSandbox({
   seed: 1,
   density: 0,
   modes: [{ at: Number.NEGATIVE_INFINITY, mode: kind }],
   alterLedger: ({ now }) => ({ now, bills: ledger }),
   wrapAnswer(answer) {
-    const distant = withLatency(answer, half, half);
+    const counted: typeof answer = (request) => {
+      arrive(request.path);
+      return answer(request);
+    };
+    const distant = withLatency(counted, half, half);
     return async (request) => {
       firstAt ??= performance.now();
       const given = await distant(request);
@@ -45,7 +57,7 @@ const facts: ExchangeFacts = {
 };
 process.on("message", () => {
   const seconds = (lastAt - (firstAt ?? lastAt)) / secondMs;
-  process.send?.({ ...sandbox.statistics(), seconds });
+  process.send?.({ ...sandbox.statistics(), seconds, perSecond });
 });
 process.on("disconnect", () => process.exit(0));
 process.send?.(facts);

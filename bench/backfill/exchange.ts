@@ -23,9 +23,15 @@ export type ExchangeFacts = {
 
 type Exchange = AsyncDisposable &
   ExchangeFacts & {
-    /** The arrivals so far, and the time from sending the first request to the last answer. */
-    statistics(): Promise<Statistics & { readonly seconds: number }>;
+    statistics(): Promise<ExchangeStatistics>;
   };
+
+/** The arrivals so far, and the time from sending the first request to the last answer. */
+type ExchangeStatistics = Statistics & {
+  readonly seconds: number;
+  /** How many requests for bills arrived in each second since the first request. */
+  readonly perSecond: readonly number[];
+};
 
 const program = fileURLToPath(new URL("exchange-process.ts", import.meta.url));
 
@@ -40,9 +46,7 @@ export async function startExchange(options: ExchangeOptions): Promise<Exchange>
     ...facts,
     async statistics() {
       child.send("statistics");
-      const [statistics] = (await once(child, "message")) as [
-        Statistics & { readonly seconds: number },
-      ];
+      const [statistics] = (await once(child, "message")) as [ExchangeStatistics];
       return statistics;
     },
     async [Symbol.asyncDispose]() {

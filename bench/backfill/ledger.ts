@@ -20,10 +20,10 @@ type BillsOf = Readonly<Record<ProductType, readonly LedgerBill[]>>;
 export type Kind = "classic" | "unified";
 
 /**
- * How a ledger's bills are spread over its windows. A later sync reads the days since the one before it: each product
+ * How a ledger's bills are spread over its windows; dense, one has most of them. A later sync reads the days since the one before it: each product
  * type has one window, and the first has all bills.
  */
-export type Shape = "uneven" | "one heavy window" | "later sync";
+export type Shape = "spread" | "dense" | "later";
 
 export const laterDays = 6;
 
@@ -32,7 +32,7 @@ const productTypesOf = (kind: Kind): readonly ProductType[] =>
 
 function windowsAt(now: EpochMs, kind: Kind, shape: Shape): readonly Interval[] {
   const { windowMaxMs } = billsApiOf(kind === "classic" ? "USDT-FUTURES" : "UTA-SPOT");
-  const from = shape === "later sync" ? now - laterDays * dayMs : horizonAt(now);
+  const from = shape === "later" ? now - laterDays * dayMs : horizonAt(now);
   return interval(from, now).flatMap((span) => split(span, windowMaxMs));
 }
 
@@ -42,9 +42,9 @@ export function makeBills(kind: Kind, shape: Shape, count: number, now: EpochMs)
   const windows = windowsAt(now, kind, shape);
   const heavy = Math.floor((2 * windows.length) / 3);
   const weightOf = (type: number, isHeavy: boolean): number => {
-    if (shape === "uneven") return random() ** 2 / (type + 1);
+    if (shape === "spread") return random() ** 2 / (type + 1);
     if (type === 0 && isHeavy) return 19;
-    return shape === "later sync" ? 0 : 1 / (6 * windows.length - 1);
+    return shape === "later" ? 0 : 1 / (6 * windows.length - 1);
   };
   const cells = productTypesOf(kind).flatMap((productType, type) =>
     windows.map((window, index) => ({
