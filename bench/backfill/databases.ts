@@ -20,15 +20,15 @@ export async function openDatabases(): Promise<Databases> {
     version: `PostgreSQL ${server.version} (${server.kind})`,
     async fresh() {
       const name = `bill_sync_bench_${process.pid}_${names.length}`;
-      await execute(`create database ${name}`);
       names.push(name);
+      await execute(`create database ${name}`);
       const url = new URL(server.url);
       url.pathname = `/${name}`;
       await migrate(url.href);
       return url.href;
     },
     async [Symbol.asyncDispose]() {
-      for (const name of names) await execute(`drop database ${name} with (force)`);
+      for (const name of names) await execute(`drop database if exists ${name} with (force)`);
       await server[Symbol.asyncDispose]();
     },
   };
