@@ -80,6 +80,8 @@ export async function run(options: BenchOptions): Promise<BenchResult> {
   };
   const queue = new PQueue({ concurrency: casesAtOnce });
   const chosen = cases.filter((one) => options.only.every((word) => nameOf(one).includes(word)));
+  if (chosen.length === 0)
+    throw new RangeError(`no case has ${options.only.join(" and ")} in its name`);
   const measured = await Promise.all(chosen.map((one) => queue.add(() => measure(one))));
   return {
     name: "backfill",
