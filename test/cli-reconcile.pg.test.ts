@@ -78,6 +78,8 @@ test.concurrent("reconcile finds what was damaged, --repair reads it again, and 
   // What a repair has just found nothing for is not to be repaired again.
   const status = await run("status");
   expect(status.stdout).toMatch(/^critical +bill-sync breaks accept \d+ .* does not add up: /m);
+  const [told = "none"] = /the balance is .* than the bills explain/.exec(repaired.stdout) ?? [];
+  expect(status.stdout).toContain(`does not add up: ${told} since `);
   expect(status.stdout).not.toContain("--repair");
   const numberOf = (what: string) =>
     new RegExp(`^#(\\d+) +${what}`, "m").exec(repaired.stdout)?.[1] ?? "none";

@@ -1,6 +1,6 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { discrepancyText } from "../src/check/reconcile/break-kinds.ts";
+import { discrepancyText } from "../src/check/reconcile/breaks.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import type { ProductType } from "../src/core/contract/product-types.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";

@@ -119,7 +119,7 @@ test("what is missing, off, open, rejected or restated is said, in each format, 
   ]);
   expect(problems).toEqual([
     expect.stringMatching(
-      /^main\/COIN-FUTURES\/.* does not add up: 1 break \(balance, the balance is 7 .* higher than the bills explain\) since 2026-03-05 01:00Z; bill-sync breaks accept 1 --note "…"$/,
+      /^main\/COIN-FUTURES\/.* does not add up: the balance is 7 .* higher than the bills explain since 2026-03-05 01:00Z; bill-sync breaks accept 1 --note "…"$/,
     ),
     "main/COIN-FUTURES was not read from 2026-03-20 00:00Z to 2026-03-21 00:00Z",
     "main/COIN-FUTURES rejected 1 row",

@@ -1,7 +1,6 @@
 import type { Config } from "../accounts/config.ts";
 import { readRoster, selectionOf } from "../accounts/roster.ts";
-import { discrepancyColumns, isFault } from "../check/reconcile/break-kinds.ts";
-import { type Break, readBreaks } from "../check/reconcile/breaks.ts";
+import { type Break, discrepancyColumns, isFault, readBreaks } from "../check/reconcile/breaks.ts";
 import { decideOnBreaks } from "../check/reconcile/record-breaks.ts";
 import { decideOnRejected, listRejected, type RejectedBill } from "../core/store/rejected-bills.ts";
 import { UsageError } from "../lib/errors.ts";

@@ -1,10 +1,10 @@
 import type { Account } from "../accounts/account.ts";
 import { type Break, type BrokenSpan, readBreaks } from "../check/reconcile/breaks.ts";
-import type { UnsettledBalance } from "../check/reconcile/reconcile.ts";
+import { reconcileAndHeal, type UnsettledBalance } from "../check/reconcile/reconcile.ts";
 import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
 import { analyzeGrown } from "../core/store/analyze.ts";
 import { type CompareDeps, remarksOf } from "./compare-account.ts";
-import { checkAndHeal, healAccount } from "./heal.ts";
+import { healAccount } from "./heal.ts";
 import { loggedRun } from "./logged-run.ts";
 import type { Reporter } from "./sync-reporter.ts";
 import type { AccountsChecked } from "./sync-result.ts";
@@ -44,7 +44,7 @@ export async function checkSynced(
         const idsBefore = new Set(before.map(({ breakId }) => breakId));
         const checking = { isFull: false, isDue: true };
         const healing = (spans: readonly BrokenSpan[]) => heal(account, spans);
-        const checked = await checkAndHeal(db, among, checking, healing);
+        const checked = await reconcileAndHeal(db, among, checking, healing);
         const { breaks, chains } = checked;
         unsettled.push(...checked.unsettled);
         opened.push(...breaks.filter(({ breakId }) => !idsBefore.has(breakId)));

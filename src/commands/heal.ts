@@ -1,12 +1,10 @@
 import type { Account } from "../accounts/account.ts";
-import { type BrokenSpan, readBrokenSpans } from "../check/reconcile/breaks.ts";
-import { type Reconciliation, reconcile } from "../check/reconcile/reconcile.ts";
+import type { BrokenSpan } from "../check/reconcile/breaks.ts";
 import { noteUnrepaired } from "../check/reconcile/record-breaks.ts";
 import { readAgain } from "../check/verify/read-again.ts";
 import { isRepaired, repairedIn } from "../check/verify/verify.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
-import type { Among } from "../core/store/rejected-bills.ts";
 import { LedgerReader } from "../core/sync/ledger-reader.ts";
 import { horizonAt } from "../core/words/plan.ts";
 import { type EpochMs, isoTime } from "../lib/time.ts";
@@ -19,24 +17,6 @@ import {
   remarksOf,
 } from "./compare-account.ts";
 import { healedText } from "./sync-result.ts";
-
-/**
- * Checks ledgers, and once more if something was stored between.
- * @param heal reads broken time again, and says whether it stored anything. Default nothing is read again.
- * @param isDue whether to leave out what was read again in vain within a day.
- */
-export async function checkAndHeal(
-  db: Database,
-  among: Among,
-  { isFull, isDue }: { readonly isFull: boolean; readonly isDue: boolean },
-  heal?: (spans: readonly BrokenSpan[]) => Promise<boolean>,
-): Promise<Reconciliation> {
-  const first = await reconcile(db, among, { isFull });
-  if (heal === undefined || first.breaks.length === 0) return first;
-  const spans = await readBrokenSpans(db, among, { isDue });
-  if (spans.length === 0 || !(await heal(spans))) return first;
-  return await reconcile(db, among, { isFull });
-}
 
 /** Why time cannot be read again; undefined where it can. */
 function whyNot(

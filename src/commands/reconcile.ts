@@ -1,11 +1,11 @@
 import type { Config } from "../accounts/config.ts";
 import { accountsToRead, everyLedger, readRoster, selectionOf } from "../accounts/roster.ts";
-import { isFault } from "../check/reconcile/break-kinds.ts";
-import { type BrokenSpan, countAccepted } from "../check/reconcile/breaks.ts";
+import { type BrokenSpan, countAccepted, isFault } from "../check/reconcile/breaks.ts";
 import {
   type ChainSummary,
   type Reconciliation,
   type RuleSummary,
+  reconcileAndHeal,
   statementMaxMs,
   type UnexplainedSum,
 } from "../check/reconcile/reconcile.ts";
@@ -20,7 +20,7 @@ import { printableLine } from "../lib/printable.ts";
 import { type Columns, fields, type Result, table } from "../output/result.ts";
 import { formatCount, formatCounted } from "../output/text.ts";
 import { breaksTable } from "./breaks.ts";
-import { checkAndHeal, healAccount, healedLines, unreadableLines } from "./heal.ts";
+import { healAccount, healedLines, unreadableLines } from "./heal.ts";
 import { type Io, note } from "./io.ts";
 import { loggedRun } from "./logged-run.ts";
 import { type Define, type LedgerFlags, reporting } from "./options.ts";
@@ -52,7 +52,7 @@ export async function reconcileCommand(
   const run = async () => {
     const repairs = options.repair ? heal : undefined;
     const checking = { isFull: options.full, isDue: false };
-    const checked = await checkAndHeal(db, selection, checking, repairs);
+    const checked = await reconcileAndHeal(db, selection, checking, repairs);
     const { isFull, chains, breaks } = checked;
     const accepted = await countAccepted(db, selection);
     const errors = io.signal.aborted ? [io.signal.reason] : [];

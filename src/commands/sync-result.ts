@@ -1,6 +1,5 @@
 import type { RejectedCount } from "../check/health/ledgers.ts";
-import { isFault } from "../check/reconcile/break-kinds.ts";
-import type { Break } from "../check/reconcile/breaks.ts";
+import { type Break, isFault } from "../check/reconcile/breaks.ts";
 import type { UnsettledBalance } from "../check/reconcile/reconcile.ts";
 import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
 import { taxRowsMax } from "../core/contract/tax-records.ts";

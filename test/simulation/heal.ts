@@ -1,6 +1,7 @@
 import { type Break, type BrokenSpan, readBreaks } from "../../src/check/reconcile/breaks.ts";
+import { reconcileAndHeal } from "../../src/check/reconcile/reconcile.ts";
 import { repairedIn } from "../../src/check/verify/verify.ts";
-import { checkAndHeal, healAccount } from "../../src/commands/heal.ts";
+import { healAccount } from "../../src/commands/heal.ts";
 import { Leases } from "../../src/core/store/lease.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
 import { epochMs, retentionMs } from "../../src/lib/time.ts";
@@ -74,7 +75,7 @@ export async function healAlone(world: World): Promise<void> {
     return repairedIn(ledgers) > 0;
   };
   const isDue = true;
-  const { breaks } = await time.run(checkAndHeal(db, among, { isFull: false, isDue }, heal));
+  const { breaks } = await time.run(reconcileAndHeal(db, among, { isFull: false, isDue }, heal));
   say("breaks left", breaks.filter(isOfBalance).length);
   // Nobody changes rows by hand: what does not follow is a break.
   verdicts.check("proven balances", 1, await time.run(unproven(db, [name])));

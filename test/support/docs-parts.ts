@@ -6,7 +6,7 @@ import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { z } from "zod";
 import { variables } from "../../src/accounts/settings.ts";
 import { findingKinds, isHole, kindNames } from "../../src/check/health/kinds.ts";
-import { breakKinds } from "../../src/check/reconcile/break-kinds.ts";
+import { breakKinds } from "../../src/check/reconcile/breaks.ts";
 import { tables } from "../../src/core/postgres/schema/tables.ts";
 
 /** A part of a page that `npm run docs` writes, and its name. */

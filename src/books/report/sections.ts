@@ -1,5 +1,4 @@
-import { discrepancyColumns } from "../../check/reconcile/break-kinds.ts";
-import type { Break } from "../../check/reconcile/breaks.ts";
+import { type Break, discrepancyColumns } from "../../check/reconcile/breaks.ts";
 import type { RejectedBill } from "../../core/store/rejected-bills.ts";
 import { movements } from "../../core/views/movements.ts";
 import { type Interval, lengthMs } from "../../core/words/intervals.ts";

@@ -350,7 +350,7 @@ function breakFindings(scope: FindingScope): readonly SQL[] {
   // A balance beside unread or lost time does not follow: that time is the finding.
   const open = sql`(
       select
-        account, ledger, coin, break_id, kind, happened_at, repair_failed_at, has_loss,
+        account, ledger, coin, break_id, kind, happened_at, difference, repair_failed_at, has_loss,
         case when kind in ('balance', 'unread') then nullif(difference, 0) end as amount
       from (
         select
@@ -414,7 +414,7 @@ function breakFindings(scope: FindingScope): readonly SQL[] {
           max(happened_at) + interval '1 ms' as until,
           count(*) as breaks,
           string_agg(distinct kind, ', ') as detail,
-          case count(*) when 1 then sum(amount) else sum(abs(amount)) end as difference,
+          case count(*) when 1 then sum(nullif(difference, 0)) else sum(abs(amount)) end as difference,
           string_agg(break_id::text, ',' order by break_id) as break_ids,
           bool_or(
             coin <> '' and ledger <> '' and repair_failed_at is null and happened_at > ${timeOf(horizonAt(now))}

@@ -1,7 +1,7 @@
 import { printableLine, shellWord } from "../../lib/printable.ts";
 import { type EpochMs, retentionMs } from "../../lib/time.ts";
 import { formatCounted, formatDuration, formatMinute } from "../../output/text.ts";
-import { discrepancyText } from "../reconcile/break-kinds.ts";
+import { breakKinds, discrepancyText } from "../reconcile/breaks.ts";
 
 /** One thing that is wrong with what is stored, or not known to be right. Breaks, which `check/reconcile` judges, are some. */
 export type Finding = {
@@ -21,7 +21,7 @@ export type Finding = {
   readonly unreadMs?: number | null;
   /** More about it, by kind: the breaks' kinds, a business type, a ratio. */
   readonly detail: string;
-  /** By how much a balance is not what its bills explain, as a decimal; of several, the sum without signs. */
+  /** Of one break, by how much it is off, as a decimal; of several, the sum of balances, without signs. */
   readonly difference: string | null;
   /** The first ten numbers of breaks. */
   readonly breakIds: readonly number[];
@@ -75,10 +75,10 @@ const ofTime = ({ since, until, isSeveral, isPlural, unreadMs }: FindingGroup): 
   `${isSeveral ? "at times from" : "from"} ${formatMinute(since)} to ${formatMinute(until)}` +
   (isSeveral && unreadMs ? `, ${isPlural ? "up to " : ""}${formatDuration(unreadMs)} in all` : "");
 /** What a balance differs by, in words; empty where nothing says. */
-const offBy = ({ count, difference, coin }: FindingGroup): string => {
+const offBy = ({ count, detail, difference, coin }: FindingGroup): string => {
   if (difference === null) return "";
   if (count > 1) return `${difference} ${printableLine(coin)} in all`;
-  return discrepancyText({ kind: "balance", difference, unit: printableLine(coin) }) ?? "";
+  return discrepancyText({ kind: detail, difference, unit: printableLine(coin) }) ?? "";
 };
 const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =>
   `${isSeveral ? "up to " : ""}${formatDuration(now - (since ?? 0))}`;
@@ -92,11 +92,11 @@ export const findingKinds = {
     title: "It does not add up",
     what: (group) => {
       const { count, detail, since } = group;
-      const what = [detail, offBy(group)].filter(Boolean).join(", ");
-      return (
-        `{does|do} not add up: ${formatCounted(count, "break")} (${what})` +
-        (since === undefined ? "" : ` since ${formatMinute(since)}`)
-      );
+      const more = [detail, offBy(group)].filter(Boolean).join(", ");
+      // One that reconcile found is told as breaks list tells it.
+      const isOne = count === 1 && Object.hasOwn(breakKinds, detail) && offBy(group) !== "";
+      const what = isOne ? offBy(group) : `${formatCounted(count, "break")} (${more})`;
+      return `{does|do} not add up: ${what}${since === undefined ? "" : ` since ${formatMinute(since)}`}`;
     },
     remedy: (finding) =>
       finding.isRepairable ? repair : accept(finding, "bill-sync reconcile --full --repair"),

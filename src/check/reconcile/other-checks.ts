@@ -4,8 +4,7 @@ import { textArray, timeText } from "../../core/postgres/values.ts";
 import { ledgerTimes, readExchangeTime } from "../../core/store/known-time.ts";
 import { compareBalances, comparedBalances } from "../../core/store/wallet-balances.ts";
 import { transfersOf } from "../../core/views/views.ts";
-import type { BreakKind } from "./break-kinds.ts";
-import type { FoundBreak } from "./breaks.ts";
+import type { BreakKind, FoundBreak } from "./breaks.ts";
 
 // The exchange rounds converted amounts to eight decimal places.
 const lastPlace = sql.raw("0.00000001");

@@ -11,7 +11,13 @@ import { correctCounts } from "../../core/store/bill-counts.ts";
 import type { Among } from "../../core/store/rejected-bills.ts";
 import { type DifferingBalance, unsettledDifferences } from "../../core/store/wallet-balances.ts";
 import { hourMs, minuteMs } from "../../lib/time.ts";
-import { type Break, readBreaks, withWholeWallets } from "./breaks.ts";
+import {
+  type Break,
+  type BrokenSpan,
+  readBreaks,
+  readBrokenSpans,
+  withWholeWallets,
+} from "./breaks.ts";
 import {
   type ChainRecord,
   type ChainStart,
@@ -100,6 +106,24 @@ export async function reconcile(
       unsettled.filter(({ wallet }) => isAsked(wallet)),
     ),
   };
+}
+
+/**
+ * Reconciles, and once more if something was stored between.
+ * @param heal reads broken time again, and says whether it stored anything. Default nothing is read again.
+ * @param isDue whether to leave out what was read again in vain within a day.
+ */
+export async function reconcileAndHeal(
+  db: Database,
+  among: Among,
+  { isFull, isDue }: { readonly isFull: boolean; readonly isDue: boolean },
+  heal?: (spans: readonly BrokenSpan[]) => Promise<boolean>,
+): Promise<Reconciliation> {
+  const first = await reconcile(db, among, { isFull });
+  if (heal === undefined || first.breaks.length === 0) return first;
+  const spans = await readBrokenSpans(db, among, { isDue });
+  if (spans.length === 0 || !(await heal(spans))) return first;
+  return await reconcile(db, among, { isFull });
 }
 
 /** The accounts that have rows in any table that a check reads. */

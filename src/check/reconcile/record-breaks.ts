@@ -4,8 +4,7 @@ import { type Database, inTransaction, type Transaction } from "../../core/postg
 import { breakDecisions, ledgerBreaks } from "../../core/postgres/schema/reconciliation-schema.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 import { withoutZeros } from "../../lib/decimal.ts";
-import type { BreakKind } from "./break-kinds.ts";
-import type { BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
+import type { BreakKind, BrokenSpan, DecisionRow, FoundBreak, Row } from "./breaks.ts";
 
 const identityOf = (one: Pick<Row, "ledger" | "coin" | "kind" | "anchor">): string =>
   JSON.stringify([one.ledger, one.coin, one.kind, one.anchor]);

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { discrepancyText } from "../../../check/reconcile/break-kinds.ts";
+import { discrepancyText } from "../../../check/reconcile/breaks.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../../core/postgres/values.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
