@@ -62,9 +62,15 @@ function pageOf(query: URLSearchParams): Buffer {
   return Buffer.concat([Buffer.from(head), rows, Buffer.from(`],"endId":"${endId}"}}`)]);
 }
 
+/** Nothing is known of keys, and wallets are empty. What breaks the contract would be asked for again for up to 20 s. */
+const answerOf = (data: string): Buffer =>
+  Buffer.from(`{"code":"00000","msg":"success","requestTime":${Date.now()},"data":${data}}`);
+
 const server = createServer((request, response) => {
-  const url = request.url ?? "";
-  const body = pageOf(new URLSearchParams(url.slice(url.indexOf("?") + 1)));
+  const { pathname, searchParams } = new URL(request.url ?? "", "http://127.0.0.1");
+  const body = pathname.endsWith("/bill")
+    ? pageOf(searchParams)
+    : answerOf(pathname.endsWith("/info") ? "{}" : "[]");
   response.writeHead(200, {
     "content-type": "application/json",
     "content-length": String(body.length),

@@ -64,6 +64,8 @@ const exchangeOf = () => {
   return { client, exchangeNow: exchangeClock.now };
 };
 
+const failures: unknown[] = [];
+
 const sync = async (name: string, wanted: readonly ProductType[]) => {
   await using leased = await hold(name);
   const deps = {
@@ -73,7 +75,7 @@ const sync = async (name: string, wanted: readonly ProductType[]) => {
     sleep: systemClock.sleep,
     signal: new AbortController().signal,
     onProgress: () => undefined,
-    onFailure: () => undefined,
+    onFailure: (failure: unknown) => failures.push(failure),
   };
   return await syncAccount(deps, { name, productTypes: wanted });
 };
@@ -88,7 +90,9 @@ const reports = await Promise.all(
 const seconds = (performance.now() - startedAt) / 1_000;
 const cpu = process.cpuUsage(cpuBefore);
 const ledgers = reports.flatMap((report) => report.ledgers);
-const errors = [...reports, ...ledgers].map(({ error }) => error).filter((e) => e !== undefined);
+const errors = [...failures, ...[...reports, ...ledgers].map(({ error }) => error)].filter(
+  (error) => error !== undefined,
+);
 for (const error of errors) console.error(error);
 const sum = (pick: (ledger: (typeof ledgers)[number]) => number) =>
   ledgers.reduce((total, ledger) => total + pick(ledger), 0);
