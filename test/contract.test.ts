@@ -9,7 +9,7 @@ import { classicRows, noPosition } from "../src/core/contract/bill.ts";
 import { billsApiOf } from "../src/core/contract/bills-api.ts";
 import {
   businessTypes,
-  categoryOfGroup,
+  categoryOfWalletType,
   coinFilterTypes,
   nonFinancialTypes,
 } from "../src/core/contract/business-types.ts";
@@ -21,7 +21,7 @@ import { type KeyInfo, keyInfo } from "../src/core/contract/key-info.ts";
 import { readLoanToValue } from "../src/core/contract/loan-to-value.ts";
 import { isUnified, productTypes } from "../src/core/contract/product-types.ts";
 import { readSymbol, symbolOf } from "../src/core/contract/symbols.ts";
-import { taxApiOf } from "../src/core/contract/tax-records.ts";
+import { taxApiOf, taxTypes } from "../src/core/contract/tax-records.ts";
 import { accountSettings } from "../src/core/contract/unified-account.ts";
 import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
 import { epochMs } from "../src/lib/time.ts";
@@ -503,7 +503,59 @@ describe("types that only tax records name", () => {
     expect(listedBusinessTypes.filter((one) => one.code === code)).toMatchObject([{ category }]);
   });
 
-  test("the group strategy is a transfer", () => {
-    expect(categoryOfGroup("strategy/STRATEGY_TRANSFER_OUT")).toBe("transfer");
+  // Old pages of the exchange have these names among those of bills.
+  test.each(Object.entries(taxTypes))("%s has the category of %s", (name, billsName) => {
+    const [own, usual] = [name, billsName].map((code) =>
+      listedBusinessTypes.find((one) => one.code === code),
+    );
+    expect(own?.category).toBe(usual?.category);
+  });
+});
+
+describe("a type of a wallet counts by its name, else by its group", () => {
+  test.each([
+    ["strategy/STRATEGY_TRANSFER_OUT", "transfer"],
+    ["transaction/BUY", "spot"],
+    // Principal of an earn product, and its interest.
+    ["financial/financial_lock_out", "transfer"],
+    ["financial/FINANCIAL_DUAL_USER_FREEZING_OUT", "transfer"],
+    ["financial/LOCK_RELEASE_USER_IN", "transfer"],
+    ["financial/BATCH_INTEREST_USER_IN", "interest"],
+    ["loan/interest", "interest"],
+    ["loan/borrow", "loan"],
+    // Principal of copy trading, and its result.
+    ["trace/trace_transfer_user_out", "transfer"],
+    ["trace/trace_share_benefit_user_in", "copy"],
+    ["other/AIRDROP_REWARDS", "bonus"],
+    ["other/airdrop rewards", "bonus"],
+    ["other/SYSTEM_LOCK", "transfer"],
+    ["fait/FIAT_BANK_TRANSFER_DEPOSIT_SUCCESS_USER_IN_V2", "deposit"],
+    ["fiat/BUY", "spot"],
+    ["other/", "unclassified"],
+    ["/", "unclassified"],
+    ["on_chain/never seen", "unclassified"],
+    ["interest", "unclassified"],
+  ])("%s: %s", (code, category) => {
+    expect(categoryOfWalletType(code)).toBe(category);
+  });
+
+  test.each([
+    ["Automatic withdrawal", "transfer"],
+    ["financial_unlock_in", "transfer"],
+    ["Redemption", "transfer"],
+    ["Interest", "interest"],
+    ["Airdrop Reward-A", "bonus"],
+    ["Crypto Voucher Distribution", "bonus"],
+    ["Fiat deposit", "deposit"],
+    ["Fiat withdrawal success - Deduct", "withdrawal"],
+    ["Copy Trade expense", "copy"],
+    ["System charges fees", "fee-bills"],
+    ["", "unclassified"],
+  ])("tax records call it %j: %s", (spotTaxType, category) => {
+    const reading = taxApiOf("SPOT")?.read({
+      ...{ id: "1", coin: "USDT", spotTaxType, amount: "1", fee: "0", balance: "1", ts: "1" },
+    });
+    const type = reading !== undefined && "bill" in reading ? reading.bill.businessType : "none";
+    expect(categoryOfWalletType(type)).toBe(category);
   });
 });

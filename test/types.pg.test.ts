@@ -3,7 +3,7 @@
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import type { Bill } from "../src/core/contract/bill.ts";
-import { categories, categoryOfGroup } from "../src/core/contract/business-types.ts";
+import { categories, categoryOfWalletType } from "../src/core/contract/business-types.ts";
 import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
 import { migrate } from "../src/core/store/migrate.ts";
 import { hourMs } from "../src/lib/time.ts";
@@ -137,8 +137,24 @@ test("a category written into the table by hand is refused, where the next sync 
     });
 });
 
+test("a wallet's type that was met before its name was known gets its category from migrate, unless a user mapped it", async () => {
+  const met = ["financial/financial_lock_out", "other/LOTTO_REWARDS", "other/never seen"];
+  for (const code of met)
+    await db.execute(sql`
+      insert into business_types (code, category, listed_category, meaning)
+      values (${code}, 'unclassified', 'unclassified', 'met')`);
+  expect(await types("set", "other/LOTTO_REWARDS", "deposit")).toMatchObject({ code: 0 });
+  await migrate(url);
+  const rows = await listed();
+  expect(met.map((code) => rows.get(code)?.["category"])).toEqual([
+    "transfer",
+    "deposit",
+    "unclassified",
+  ]);
+});
+
 test("the categories are those of the list", () => {
-  const ofGroups = ["deposit/any", "withdraw/any"].map(categoryOfGroup);
+  const ofGroups = ["deposit/any", "withdraw/any"].map(categoryOfWalletType);
   const listed = listedBusinessTypes.map(({ category }) => category);
   expect(new Set([...listed, ...ofGroups])).toEqual(new Set(categories));
 });

@@ -97,8 +97,22 @@ export const businessTypes: readonly BusinessType[] = [
   type("user_grid_profit_in", "unclassified", "profit of a grid bot, by its name"),
 ];
 
-/** Types that classic tax records name, and bills do not. */
+/** Types that classic tax records name. Bills may, too: older pages of the exchange list some of them among theirs. */
 export const taxBusinessTypes: readonly BusinessType[] = [
+  type("contract_main_settle_fee", "funding", "funding fee on crossed margin, an older name"),
+  type("contract_margin_settle_fee", "funding", "funding fee on isolated margin, an older name"),
+  type("buy_deal", "trade", "buy in one-way mode, in the words of tax records"),
+  type("sell_deal", "trade", "sell in one-way mode, in the words of tax records"),
+  type(
+    "burst_close_long",
+    "liquidation",
+    "long closed by liquidation, in the words of tax records",
+  ),
+  type(
+    "burst_close_short",
+    "liquidation",
+    "short closed by liquidation, in the words of tax records",
+  ),
   type("burst_open_long", "liquidation", "long opened by liquidation, in the words of tax records"),
   type(
     "burst_open_short",
@@ -109,7 +123,7 @@ export const taxBusinessTypes: readonly BusinessType[] = [
   type("transfer_to_future_copytrade", "transfer", "transfer out to copy trading"),
 ];
 
-/** Types of the spot and the funding wallet: see {@link groupedType}. */
+/** Types of the spot and the funding wallet: see {@link groupedType}. Others count by {@link categoryOfWalletType}. */
 export const walletBusinessTypes: readonly BusinessType[] = [
   type("transfer/transfer_in", "transfer", "transfer in from another wallet"),
   type("transfer/transfer_out", "transfer", "transfer out to another wallet"),
@@ -133,6 +147,7 @@ const groupCategories: ReadonlyMap<string, Category> = new Map([
   ["trace", "copy"],
   // Coins bought or sold for money that no wallet holds. The exchange writes fait.
   ["fait", "spot"],
+  ["fiat", "spot"],
   ["c2c", "spot"],
   ["pre_c2c", "spot"],
 ]);
@@ -147,10 +162,61 @@ const groupAndName = (type: string): readonly [string, string] => {
   return [type.slice(0, at), type.slice(at + 1)];
 };
 
-/** The category of a type that is in no list: that of its group. */
-export const categoryOfGroup = (type: string): Category =>
-  (type.includes("/") && groupCategories.get(groupAndName(type)[0].toLowerCase())) ||
-  "unclassified";
+/**
+ * Names that tell more than their group, or have none: those of spot tax records. They come in either case and with other
+ * separators, and are listed in lower case with `_`. Source: the operations' pages, and public clients of real accounts.
+ */
+const nameCategories: ReadonlyMap<string, Category> = new Map(
+  Object.entries({
+    transfer: [
+      // The principal of earn products: fixed terms, flexible ones, pools, dual investment.
+      ...["financial_lock_out", "financial_unlock_in", "financial_pos_out", "financial_user_out"],
+      ...["financial_subs_out", "financial_rede_in", "poolx_sub_out", "poolx_redem_in"],
+      ...["financial_dual_user_freezing_out", "lock_release_user_in", "subscribe", "redemption"],
+      // That of trading bots and of copy trading.
+      ...["automatic_deposit", "automatic_withdrawal"],
+      ...["trace_transfer_user_in", "trace_transfer_user_out", "trace_transfer_refund_in"],
+      ...["trace_lock_user_in", "trace_lock_user_out"],
+      // Coins that are held back stay the owner's.
+      ...["system_lock", "user_lock", "system_lock_up", "user_lock_up", "unlock_locked_order"],
+      ...["manage_background_lock_positions", "the_locked_order_is_returned_to_the_system"],
+      ...["withdrawal_frozen", "withdrawal_unfreeze", "delegate", "undelegate"],
+    ],
+    interest: ["interest", "batch_interest_user_in", "dividend"],
+    bonus: [
+      ...["airdrop_rewards", "airdrop_reward_a", "airdrop_reward_b", "rebate_rewards", "reward"],
+      ...["usdt_contract_rewards", "mix_contract_rewards", "lotto_rewards", "activity_issuance"],
+      ...["channel_referral_rewards", "crypto_voucher_distribution", "trading_fee_rebate"],
+      ...["rebate_coupon_activity_user_in", "activity_asset_reward_user_in"],
+    ],
+    copy: [
+      ...["copy_trade_expense", "copy_trade_profit", "refund_copy_trade_commission"],
+      ...["subscribe_to_trader_user_accounts", "subscription_fee_refund_user_account"],
+    ],
+    "fee-bills": ["user_fees", "system_charges_fees", "fast_withdrawal_fee"],
+    deposit: [
+      ...["fiat_deposit", "fiat_recharge_in", "fiat_balance_success_user_in"],
+      "fiat_bank_transfer_deposit_success_user_in_v2",
+    ],
+    withdrawal: ["fiat_withdrawal_success_deduct", "fiat_balance_user_out"],
+    conversion: [
+      ...["order_exchange_in", "order_exchange_out"],
+      ...["small_exchange_user_in", "small_exchange_user_out"],
+    ],
+    spot: ["buy_with_card"],
+    loan: ["repayment"],
+  } satisfies Partial<Record<Category, readonly string[]>>).flatMap(([category, names]) =>
+    names.map((name) => [name, category as Category] as const),
+  ),
+);
+
+/** The category of a wallet's type that is in no list: that of its name, else that of its group. */
+export function categoryOfWalletType(type: string): Category {
+  if (!type.includes("/")) return "unclassified";
+  const [group, name] = groupAndName(type.toLowerCase());
+  const plainName = name.replaceAll(/[^a-z0-9]+/g, "_");
+  return nameCategories.get(plainName) ?? groupCategories.get(group) ?? "unclassified";
+}
 
 /** The types of nearly all bills: of trades and funding. An index holds the others. */
 export const frequentTypes = [

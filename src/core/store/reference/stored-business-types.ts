@@ -1,5 +1,9 @@
 import { eq, type SQL, sql } from "drizzle-orm";
-import { type Category, categoryOfGroup } from "../../contract/business-types.ts";
+import {
+  type BusinessType,
+  type Category,
+  categoryOfWalletType,
+} from "../../contract/business-types.ts";
 import { listedBusinessTypes } from "../../contract/unified-business-types.ts";
 import { type Database, inTransaction, type Transaction } from "../../postgres/connect.ts";
 import { businessTypes } from "../../postgres/schema/schema.ts";
@@ -53,28 +57,47 @@ const changedAt = (category: SQL): SQL => sql`
     else transaction_timestamp()
   end`;
 
-const listed = sql`
-  jsonb_to_recordset(${JSON.stringify(listedBusinessTypes)}::jsonb)
-    as listed (code text, category text, meaning text)`;
+const records = (types: readonly BusinessType[]): SQL => sql`
+  jsonb_to_recordset(${JSON.stringify(types)}::jsonb) as listed (code text, category text, meaning text)`;
+
+/** A type that is in no list, as it is stored. */
+function unlisted(code: string): BusinessType {
+  const category = categoryOfWalletType(code);
+  const meaning =
+    category === "unclassified"
+      ? "met in the ledger, not known to this program"
+      : code.replaceAll("/", ": ");
+  return { code, category, meaning };
+}
 
 /**
- * Stores the program's list of business types as a table for queries. Other codes that were met stay, and
- * so do a user's mappings.
+ * Stores the program's list of business types as a table for queries, and the category of those that were met before their
+ * name was known. Other codes that were met stay, and so do a user's mappings.
  */
 export async function seedBusinessTypes(db: Database): Promise<void> {
   // A read comes first: in a distributed database any write of this table fails while one node is down.
-  const { rows: differing } = await db.execute<{ code: string }>(sql`
+  const { rows } = await db.execute<{ code: string }>(sql`
     select listed.code
-    from ${listed}
+    from ${records(listedBusinessTypes)}
     left join business_types as known on known.code = listed.code
     where (known.listed_category, known.meaning) is distinct from (listed.category, listed.meaning)
-      or known.category <> coalesce(known.category_by_user, listed.category)`);
+      or known.category <> coalesce(known.category_by_user, listed.category)
+    union all
+    select code
+    from business_types
+    where listed_category = 'unclassified' and code like '%/%'`);
+  const codes = new Set(rows.map(({ code }) => code));
+  const differing = [
+    ...listedBusinessTypes.filter(({ code }) => codes.has(code)),
+    ...[...codes.difference(listedTypes)]
+      .map(unlisted)
+      .filter(({ category }) => category !== "unclassified"),
+  ];
   if (differing.length === 0) return;
   await db.execute(sql`
     insert into business_types (code, category, listed_category, meaning)
     select code, category, category, meaning
-    from ${listed}
-    where code = any(${textArray(differing.map(({ code }) => code))}::text[])
+    from ${records(differing)}
     order by code collate "C"
     on conflict (code) do update
     set
@@ -112,10 +135,7 @@ export async function insertMissingTypes(tx: Transaction, codes: readonly string
   if (codes.length === 0) return;
   await tx.execute(sql`
     insert into business_types (code, category, listed_category, meaning)
-    select code, category, category, case
-      when category = 'unclassified' then 'met in the ledger, not known to this program'
-      else replace(code, '/', ': ')
-    end
-    from unnest(${textArray(codes)}::text[], ${textArray(codes.map(categoryOfGroup))}::text[]) as met (code, category)
+    select code, category, category, meaning
+    from ${records(codes.map(unlisted))}
     on conflict (code) do nothing`);
 }
