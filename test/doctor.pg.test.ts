@@ -382,7 +382,7 @@ test("product types that are refused alike are named together, and what a key ma
     ),
     [false, { info: noRight }, "ok", "the exchange did not tell whose key it is, nor what it may"],
   ] as const) {
-    const check = keyCheck({ name: "a", readsAll }, { ...tried, ...but });
+    const check = keyCheck({ readsAll }, { ...tried, ...but });
     expect(check).toMatchObject({ status, result: expect.stringContaining(told) });
   }
 });

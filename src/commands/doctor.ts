@@ -25,12 +25,7 @@ import {
 } from "../core/exchange/session.ts";
 import { hostOf } from "../core/exchange/transport.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import {
-  explained,
-  lacksRight,
-  readOnlyRemedy,
-  sqlStateOf,
-} from "../core/postgres/database-errors.ts";
+import { lacksRight, readOnlyRemedy, sqlStateOf } from "../core/postgres/database-errors.ts";
 import { onlyRow } from "../core/postgres/values.ts";
 import { noStates, readAccountStates } from "../core/store/accounts/account-states.ts";
 import { readShortLedgers, shortText } from "../core/store/bill-counts.ts";
@@ -40,13 +35,7 @@ import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mod
 import { LedgerReader } from "../core/sync/ledger-reader.ts";
 import type { AccountMode } from "../core/words/account-state.ts";
 import { systemClock } from "../lib/clock.ts";
-import {
-  AccountHeldError,
-  ExchangeError,
-  firstThrown,
-  messageOf,
-  UsageError,
-} from "../lib/errors.ts";
+import { AccountHeldError, ExchangeError, messageOf, UsageError } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
 import { secondMs } from "../lib/time.ts";
 import { fields, type Result, table } from "../output/result.ts";
@@ -82,13 +71,15 @@ async function doctorCommand(program: Program, words: LedgerFlags): Promise<Resu
 
 async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Promise<Result> {
   const checks: Check[] = [];
-  const report = (check: Check) => checks.push(check);
+  const report: Report = (name, ...found) => {
+    checks.push(...found.map((one) => ({ ...one, name })));
+  };
   const config = checkConfig(readEnvironment, report);
   const selection = selectionOf(words);
   if (config !== undefined) selectedAccounts(config, selection);
   await using database = config && (await checkDatabase(config.database, report, io));
   const db = await migrated(database);
-  if (db !== undefined) report(await checked("bills", () => checkBills(db)));
+  if (db !== undefined) report("bills", await tried(() => checkBills(db)));
   if (config !== undefined) {
     const accounts = await accountsToTry(config, selection, db, report);
     await checkExchange({ ...config, accounts }, db, report, io);
@@ -101,37 +92,26 @@ async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Pr
   };
 }
 
-/** The result of a check, and what to do about it. */
-type Check = {
+/** What a check found. */
+type Found = {
   /** `warn`: everything works, but somebody should look. */
   readonly status: "ok" | "warn" | "FAIL";
-  readonly name: string;
   readonly result: string;
   /** Absent if nothing is to be done, or if `result` says what to do. */
   readonly remedy?: string | undefined;
 };
+type Check = Found & { readonly name: string };
+type Named = readonly [name: string, found: Found];
 
-type Report = (check: Check) => unknown;
+type Report = (name: string, ...found: readonly Found[]) => void;
 
-const ok = (name: string, result: string): Check => ({ status: "ok", name, result });
+const ok = (result: string): Found => ({ status: "ok", result });
+const warned = (result: string, remedy?: string): Found => ({ status: "warn", result, remedy });
+const failed = (result: string, remedy?: string): Found => ({ status: "FAIL", result, remedy });
 
-const warned = (name: string, result: string, remedy?: string): Check => ({
-  status: "warn",
-  name,
-  result,
-  remedy,
-});
-
-/** A check that an error stopped. The messages of this program name the remedy. */
-const failed = (name: string, thrown: unknown): Check => ({
-  status: "FAIL",
-  name,
-  result: messageOf(explained(firstThrown(thrown))),
-});
-
-/** Runs a check that may throw an error. */
-const checked = (name: string, check: () => Promise<Check>): Promise<Check> =>
-  check().catch((error: unknown) => failed(name, error));
+/** Runs a check. The message of an error that stops it names the remedy. */
+const tried = (check: () => Promise<Found>): Promise<Found> =>
+  check().catch((error: unknown) => failed(messageOf(error)));
 
 const checkColumns = fields<Check>("value", ["status", "name", "result", "remedy"]);
 
@@ -140,35 +120,27 @@ const lineOf = ({ status, name, result, remedy }: Check): string =>
 
 /** The configuration, if it has no faults. */
 function checkConfig(readEnvironment: () => Environment, report: Report): Config | undefined {
-  const name = "config";
   try {
     const environment = readEnvironment();
     const exposure = envFileExposure();
-    for (const result of exposure ?? []) report(warned("env file", result));
-    if (exposure?.length === 0) report(hidden("env file", ".env"));
+    report("env file", ...(exposure?.map((text) => warned(text)) ?? []));
+    if (exposure?.length === 0) report("env file", hidden(".env"));
     const config = readConfig(environment, { credentials: true });
-    report(ok(name, `${formatCounted(config.accounts.length, "account")} configured`));
+    report("config", ok(`${formatCounted(config.accounts.length, "account")} configured`));
     const path = environment["ACCOUNTS_FILE"]?.trim();
-    for (const result of config.warnings) report(warned(name, result));
-    if (path && config.warnings.length === 0) report(hidden("accounts file", path));
+    report("config", ...config.warnings.map((text) => warned(text)));
+    if (path && config.warnings.length === 0) report("accounts file", hidden(path));
     return config;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    if (!existsSync(".env"))
-      report(
-        warned(
-          "env file",
-          `there is no ${resolve(".env")}`,
-          "create it as .env.example shows, or set these variables in the environment",
-        ),
-      );
-    for (const result of error.faults) report({ status: "FAIL", name, result });
+    const remedy = "create it as .env.example shows, or set these variables in the environment";
+    if (!existsSync(".env")) report("env file", warned(`there is no ${resolve(".env")}`, remedy));
+    report("config", ...error.faults.map((fault) => failed(fault)));
   }
   return undefined;
 }
 
-const hidden = (name: string, path: string): Check =>
-  ok(name, `${path} shows no credential to other users`);
+const hidden = (path: string): Found => ok(`${path} shows no credential to other users`);
 
 /** The database, if its tables can be read. */
 async function migrated(database: CommandDatabase | undefined): Promise<Database | undefined> {
@@ -189,22 +161,20 @@ async function checkDatabase(
   io: Io,
 ): Promise<CommandDatabase | undefined> {
   const opened = openWritable({ database: where }, io, { statementMaxMs });
-  const database = await opened.catch((error: unknown) => {
-    report(failed("database", error));
-    return undefined;
-  });
-  if (database !== undefined) {
+  const database = await opened.catch((error: unknown) =>
+    report("database", failed(messageOf(error))),
+  );
+  if (database) {
     const { db, url } = database;
     const place = "url" in where ? placeOf(url.reveal()) : "embedded";
-    report(await checked("database", () => checkServer(db, place)));
-    report(await checked("migrations", async () => migrationsCheck(await migrationState(db))));
+    report("database", await tried(() => checkServer(db, place)));
+    report("migrations", await tried(async () => migrationsCheck(await migrationState(db))));
   }
-  if ("dataDir" in where)
-    report(await checked("disk", () => checkDisk(where.dataDir, database?.db)));
-  return database;
+  if ("dataDir" in where) report("disk", await tried(() => checkDisk(where.dataDir, database?.db)));
+  return database || undefined;
 }
 
-async function checkServer(db: Database, place: string): Promise<Check> {
+async function checkServer(db: Database, place: string): Promise<Found> {
   await refuseUnfitServer(db);
   const { rows } = await db.execute<{
     version: string;
@@ -217,43 +187,33 @@ async function checkServer(db: Database, place: string): Promise<Check> {
       current_setting('transaction_read_only') = 'on' as is_read_only`);
   const { version, time_zone, is_read_only } = onlyRow(rows, "the server's settings");
   const result = `PostgreSQL ${version}, ${place}, shown in time zone ${time_zone}`;
-  return is_read_only
-    ? {
-        status: "FAIL",
-        name: "database",
-        result: `${result}; it is read-only`,
-        remedy: readOnlyRemedy,
-      }
-    : ok("database", result);
+  return is_read_only ? failed(`${result}; it is read-only`, readOnlyRemedy) : ok(result);
 }
 
 /** Compares the bills with what the ledgers say: rows may have been deleted, or hidden from this user. */
-async function checkBills(db: Database): Promise<Check> {
-  const name = "bills";
+async function checkBills(db: Database): Promise<Found> {
   const counted = await readShortLedgers(db).catch((error: unknown) => {
     if (sqlStateOf(error) === "57014") return undefined;
     throw error;
   });
   if (counted === undefined)
     return warned(
-      name,
       `not counted within ${statementMaxMs / secondMs} s`,
       "bill-sync reconcile --full counts them",
     );
   const short = shortText(counted);
-  if (short === undefined) return ok(name, "as many as the ledgers say");
-  const remedy =
-    "bill-sync verify --repair reads again what the exchange has, and reconcile --full counts what is left anew";
-  return { status: "FAIL", name, result: `the database has ${short}`, remedy };
+  if (short === undefined) return ok("as many as the ledgers say");
+  return failed(
+    `the database has ${short}`,
+    "bill-sync verify --repair reads again what the exchange has, and reconcile --full counts what is left anew",
+  );
 }
 
-function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Check {
-  const name = "migrations";
-  if (!areViewsOld && pending === 0) return ok(name, `up to date (${applied} applied)`);
+function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Found {
+  if (!areViewsOld && pending === 0) return ok(`up to date (${applied} applied)`);
   const left =
     applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;
   return warned(
-    name,
     areViewsOld ? "its journal or its views are of another version of bill-sync" : left,
     "run bill-sync sync, which applies them first, or bill-sync db migrate",
   );
@@ -265,7 +225,7 @@ const freeMin = 1_024 * mebibyte;
 // with their index entries takes less than the rest.
 const neededMin = 64 * mebibyte;
 
-async function checkDisk(dataDir: string, db: Database | undefined): Promise<Check> {
+async function checkDisk(dataDir: string, db: Database | undefined): Promise<Found> {
   // For root, the data may be kept elsewhere, with a link to it.
   const { bavail, bsize } = await statfs(join(dataDir, "postgres")).catch(() =>
     statfs(nearestFolder(dataDir)),
@@ -281,14 +241,14 @@ async function checkDisk(dataDir: string, db: Database | undefined): Promise<Che
 const nearestFolder = (path: string): string =>
   existsSync(path) ? path : nearestFolder(dirname(path));
 
-export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: number): Check {
+export function diskCheck(dataDir: string, freeBytes: number, takenBytes?: number): Found {
   const taken = takenBytes === undefined ? "" : `, the database takes ${inMebibytes(takenBytes)}`;
   const result = `${inMebibytes(freeBytes)} free in ${dataDir}${taken}`;
-  if (freeBytes >= freeMin) return ok("disk", result);
+  if (freeBytes >= freeMin) return ok(result);
   const remedy = "free some space, or let DATA_DIR name a folder on a larger disk";
-  if (freeBytes >= neededMin) return warned("disk", result, remedy);
-  const full = `${result}: too little for the database to write`;
-  return { status: "FAIL", name: "disk", result: full, remedy };
+  return freeBytes >= neededMin
+    ? warned(result, remedy)
+    : failed(`${result}: too little for the database to write`, remedy);
 }
 
 const inMebibytes = (bytes: number): string => `${formatCount(Math.floor(bytes / mebibyte))} MiB`;
@@ -304,11 +264,11 @@ async function accountsToTry(
 ): Promise<readonly Account[]> {
   try {
     const { accounts, notSynced } = await accountsToRead(db, config, selection);
-    for (const result of notSynced) report(ok("accounts", result));
+    report("accounts", ...notSynced.map(ok));
     return accounts;
   } catch (error) {
     if (error instanceof UsageError) throw error;
-    report(failed("rows", error));
+    report("rows", failed(messageOf(error)));
     return selectedAccounts(config, selection);
   }
 }
@@ -327,39 +287,44 @@ async function checkExchange(
     await client.ask(symbols, { symbol: "BTCUSDT" }, { signal, onAttempt: throwIfAway });
   } catch (error) {
     // Every account's check would fail with the same error.
-    report(failed("exchange", error));
-    return;
+    return report("exchange", failed(messageOf(error)));
   }
   const { proxy } = config;
   const through = proxy === undefined ? "" : `, through the proxy ${hostOf(proxy)} of HTTPS_PROXY`;
-  report(ok("exchange", `${config.baseUrl.origin} answers${through}`));
-  report(clockCheck(exchangeClock.offsetMs()));
-  const check = async (wanted: Account): Promise<readonly Check[]> => {
-    const account = await Promise.try(withCredentials, wanted).catch((error: unknown) => ({
-      error,
-    }));
-    if ("error" in account) return [failed(`account ${wanted.name}`, account.error)];
-    const exchange = openExchange(config, account, access);
-    return checkAccount({ exchange, db, signal, wings }, account);
+  report("exchange", ok(`${config.baseUrl.origin} answers${through}`));
+  report("clock", clockCheck(exchangeClock.offsetMs()));
+  const check = async (wanted: Account): Promise<readonly Named[]> => {
+    const checks: Named[] = [];
+    try {
+      const account = withCredentials(wanted);
+      const exchange = openExchange(config, account, access);
+      for await (const one of checkAccount({ exchange, db, signal, wings }, account))
+        checks.push(one);
+    } catch (error) {
+      checks.push([`account ${wanted.name}`, failed(messageOf(error))]);
+    }
+    return checks;
   };
-  for (const result of await readSideBySide(config.accounts, check)) result.map(report);
+  for (const checks of await readSideBySide(config.accounts, check))
+    for (const [name, found] of checks) report(name, found);
 }
 
 const skewMax = 5 * secondMs;
 
 /** @param offsetMs the exchange's time minus this machine's. */
-function clockCheck(offsetMs: number | undefined): Check {
-  const name = "clock";
-  if (offsetMs === undefined) {
-    const remedy = "check that EXCHANGE_BASE_URL is the exchange's address";
-    return warned(name, "the exchange's answer has no time", remedy);
-  }
+function clockCheck(offsetMs: number | undefined): Found {
+  if (offsetMs === undefined)
+    return warned(
+      "the exchange's answer has no time",
+      "check that EXCHANGE_BASE_URL is the exchange's address",
+    );
   const duration = formatDuration(Math.abs(offsetMs));
   const result = `this machine is ${duration} ${offsetMs > 0 ? "behind" : "ahead of"} the exchange`;
-  if (Math.abs(offsetMs) <= skewMax) return ok(name, result);
-  const remedy =
-    "set the clock, for example by NTP; until then requests are signed with the exchange's time";
-  return warned(name, result, remedy);
+  if (Math.abs(offsetMs) <= skewMax) return ok(result);
+  return warned(
+    result,
+    "set the clock, for example by NTP; until then requests are signed with the exchange's time",
+  );
 }
 
 type AccountDeps = {
@@ -372,38 +337,49 @@ type AccountDeps = {
 /**
  * Tries an account's key under its lease: beside a sync, two requests got 38 of the sync's requests refused.
  */
-async function checkAccount(
+async function* checkAccount(
   deps: AccountDeps,
   account: AccountWithCredentials,
-): Promise<readonly Check[]> {
+): AsyncGenerator<Named> {
   const { db, exchange } = deps;
-  const { name, uid } = account;
-  const check = `account ${name}`;
-  const checkKey = async (opened?: OpenAccount) => {
-    const key = await checked(check, async () => {
-      const tried = await tryKey(deps, account, opened?.assertHeld);
-      const key = keyCheck(account, tried);
-      if (key.status !== "FAIL") await opened?.checkKey({ ...tried, productTypes: tried.read });
-      return key;
-    });
-    return withLoanToValue(deps, account, key);
-  };
   if (db === undefined) {
-    if (uid !== undefined) await exchange.useLimitsOf(uid);
-    return checkKey();
+    if (account.uid !== undefined) await exchange.useLimitsOf(account.uid);
+    yield* keyChecks(deps, account);
+    return;
   }
   try {
     const opening = { ...deps, db, leases: new Leases(db) };
     await using opened = await openAccount(opening, account, exchange);
-    return [...(await checkKey(opened)), ...(await recoveryChecks(deps.wings, db, name))];
+    yield* keyChecks(deps, account, opened);
+    yield* recoveryChecks(deps.wings, db, account.name);
   } catch (error) {
-    if (error instanceof AccountHeldError)
-      return [warned(check, `its key was not tried, ${error.message}`)];
-    if (!lacksRight(error)) return [failed(check, error)];
-    const result =
-      "its key was not tried, this database user may not see whether a sync of the account runs";
-    return [warned(check, result, "run doctor as the user that syncs")];
+    const isHeld = error instanceof AccountHeldError;
+    if (!isHeld && !lacksRight(error)) throw error;
+    const why = isHeld
+      ? error.message
+      : "this database user may not see whether a sync of the account runs";
+    const remedy = isHeld ? undefined : "run doctor as the user that syncs";
+    yield [`account ${account.name}`, warned(`its key was not tried, ${why}`, remedy)];
   }
+}
+
+async function* keyChecks(
+  deps: AccountDeps,
+  account: AccountWithCredentials,
+  opened?: OpenAccount,
+): AsyncGenerator<Named> {
+  const { name, ltv = false } = account;
+  const key = await tried(async () => {
+    const answer = await tryKey(deps, account, opened?.assertHeld);
+    const found = keyCheck(account, answer);
+    if (found.status !== "FAIL") await opened?.checkKey({ ...answer, productTypes: answer.read });
+    return found;
+  });
+  yield [`account ${name}`, key];
+  if (key.status !== "ok" || !ltv) return;
+  const loan = await tried(() => checkLoanToValue(deps, account));
+  const remedy = "where the account has no institutional loan, do not ask for its loan-to-value";
+  yield [`ltv ${name}`, loan.status === "FAIL" ? { ...loan, remedy } : loan];
 }
 
 /** Asks for the account's mode, and for bills of each product type to read. */
@@ -435,42 +411,36 @@ function throwIfAway(failure: ExchangeError | undefined): void {
   if (failure?.kind === "unavailable" || failure?.kind === "banned") throw failure;
 }
 
-async function withLoanToValue(
-  { exchange, signal }: AccountDeps,
-  { name, ltv = false, riskUnitIds = [] }: Account,
-  key: Check,
-): Promise<readonly Check[]> {
-  if (key.status !== "ok" || !ltv) return [key];
+async function checkLoanToValue(
+  { exchange: { client }, signal }: AccountDeps,
+  { riskUnitIds = [] }: Account,
+): Promise<Found> {
   const asking = { signal, onAttempt: throwIfAway };
-  const tried = await checked(`ltv ${name}`, async () => {
-    const queries = riskUnitIds.length === 0 ? [{}] : riskUnitIds.map((id) => ({ riskUnitId: id }));
-    for (const query of queries) {
-      await exchange.client.ask(loanToValue, query, asking).catch((error: unknown) => {
-        if (error instanceof ExchangeError && error.kind === "other-mode")
-          return exchange.client.ask(unifiedLoanToValue, query, asking);
-        throw error;
-      });
-    }
-    const units = riskUnitIds.length === 0 ? "its own" : `risk unit ${riskUnitIds.join(", ")}`;
-    return ok(`ltv ${name}`, `its key reads the loan-to-value record of ${units}`);
-  });
-  const remedy = "where the account has no institutional loan, do not ask for its loan-to-value";
-  return [key, tried.status === "FAIL" ? { ...tried, remedy } : tried];
+  const queries = riskUnitIds.length === 0 ? [{}] : riskUnitIds.map((id) => ({ riskUnitId: id }));
+  for (const query of queries) {
+    await client.ask(loanToValue, query, asking).catch((error: unknown) => {
+      if (error instanceof ExchangeError && error.kind === "other-mode")
+        return client.ask(unifiedLoanToValue, query, asking);
+      throw error;
+    });
+  }
+  const units = riskUnitIds.length === 0 ? "its own" : `risk unit ${riskUnitIds.join(", ")}`;
+  return ok(`its key reads the loan-to-value record of ${units}`);
 }
 
 /** What the last sync found of tax records that it did not believe. */
-async function recoveryChecks(
+async function* recoveryChecks(
   wings: AccountDeps["wings"],
   db: Database,
   account: string,
-): Promise<readonly Check[]> {
+): AsyncGenerator<Named> {
   const recovery = await wings.recovery?.();
   const notRecovered = (await recovery?.readNotRecovered(db, account)) ?? [];
-  const alike = Map.groupBy(notRecovered, ({ why }) => why);
-  return [...alike].map(([why, ledgers]) => {
+  for (const [why, ledgers] of Map.groupBy(notRecovered, (one) => one.why)) {
     const types = listed(ledgers.map(({ productType }) => productType));
-    return warned(`recovery ${account}`, `older bills of ${types} are not recovered: ${why}`);
-  });
+    const found = warned(`older bills of ${types} are not recovered: ${why}`);
+    yield [`recovery ${account}`, found];
+  }
 }
 
 /** The result of trying an account's key. */
@@ -484,10 +454,9 @@ type TriedKey = {
 
 /** The check of an account's key. Product types with equal refusals are named together. */
 export function keyCheck(
-  { name: account, uid, readsAll = false }: Pick<Account, "name" | "uid" | "readsAll">,
+  { uid, readsAll = false }: Pick<Account, "uid" | "readsAll">,
   { mode, read, refused, info }: TriedKey,
-): Check {
-  const name = `account ${account}`;
+): Found {
   const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
   const alike = Map.groupBy(refused, ([, { message }]) => message);
   const refusals = [...alike].map(
@@ -496,7 +465,7 @@ export function keyCheck(
   const result = `a ${mode} account; its key ${able}`;
   // Where the configuration names no product type, one that the key may not read is no failure.
   if (refusals.length > 0 && (read.length === 0 || !readsAll))
-    return { status: "FAIL", name, result: `${result}; refused: ${refusals.join("; ")}` };
+    return failed(`${result}; refused: ${refusals.join("; ")}`);
   const parts = [result, ...refusals.map((text) => `not available to it: ${text}`)];
   const rights = keyRightsText(info);
   parts.push(rights.text);
@@ -506,8 +475,8 @@ export function keyCheck(
     parts.push(`its uid is configured as ${uid}, and the exchange says ${printableLine(userId)}`);
     remedies.push("correct its uid: accounts of one user share its rate limit");
   }
-  if (remedies.length === 0) return ok(name, parts.join("; "));
-  return warned(name, parts.join("; "), remedies.join("; "));
+  if (remedies.length === 0) return ok(parts.join("; "));
+  return warned(parts.join("; "), remedies.join("; "));
 }
 
 const listed = (words: readonly string[]): string =>
