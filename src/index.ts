@@ -12,8 +12,7 @@ import { type CommandDatabase, openCommandDatabase } from "./commands/open.ts";
 import { runSync } from "./commands/sync.ts";
 import type { SyncResult } from "./commands/sync-result.ts";
 import { isOfAccounts, type Target, targetsOf } from "./commands/sync-targets.ts";
-import type { Verification } from "./commands/verify.ts";
-import { readSpan, runVerification } from "./commands/verify.ts";
+import { readSpan, runVerification, type Verification } from "./commands/verify.ts";
 import type { ProductType } from "./core/contract/product-types.ts";
 import { inSnapshot } from "./core/postgres/connect.ts";
 import { migrate } from "./core/store/migrate.ts";
@@ -101,8 +100,8 @@ export type Ledgers = AsyncDisposable & {
   /** Checks that the bills add up; `breaks` are where they do not. */
   reconcile(options?: LedgerSelection & { readonly full?: boolean }): Promise<Reconciliation>;
   /**
-   * The stored bills of one moment, by account and wallet, in the order in which they moved its balance, then by
-   * id. Amounts are text, as the database has them, to the last digit; times are milliseconds since the Unix epoch.
+   * The stored bills of one moment, by account, wallet and time, and within a millisecond by id. Amounts are text, as the
+   * database has them, to the last digit; times are milliseconds since the Unix epoch.
    */
   bills(options?: BillsOptions): AsyncIterable<ExportedBill>;
 };

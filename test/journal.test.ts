@@ -4,8 +4,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { toBeancount } from "../src/books/export/beancount.ts";
-import type { BillPages, ExportedBill } from "../src/books/export/exported-bill.ts";
-import { balanceChange } from "../src/books/export/exported-bill.ts";
+import {
+  type BillPages,
+  balanceChange,
+  type ExportedBill,
+} from "../src/books/export/exported-bill.ts";
 import { toHledger } from "../src/books/export/hledger.ts";
 import { add, decimalOf, decimalText } from "../src/lib/decimal.ts";
 import { epochMs, hourMs } from "../src/lib/time.ts";

@@ -370,7 +370,7 @@ function keysOfResult(
   return [
     ...keysIn(Object.entries(data), within),
     ...parts.flatMap((part) =>
-      typeof part === "string" || part.name === "" ? [] : keysOfTable(part),
+      typeof part !== "object" || part.name === "" ? [] : keysOfTable(part),
     ),
   ];
 }

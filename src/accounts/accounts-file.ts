@@ -75,115 +75,101 @@ export const NamedEntry = z.strictObject(
 /** In a directory, the file has the name. */
 const Entry = NamedEntry.omit({ name: true });
 
+/** An account as a file describes it. */
+type Described = {
+  readonly path: string;
+  /** Where the file itself has the name. */
+  readonly name?: string;
+  readonly value: unknown;
+  readonly faultIn: FaultIn;
+};
+
+/** Takes a fault of a key; of the whole without one. */
+type FaultIn = (key: string, what: string) => void;
+
 /** Reads the file or directory. Never throws: faults go to `deps.fault`. */
 export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
   const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  return isDirectory ? readDirectory(path, deps) : readList(path, deps);
+  const names = isDirectory ? namesIn(path, deps.fault) : undefined;
+  const described = names
+    ? names.filter(deps.isSelected).flatMap((name) => describedBy(path, name, deps.fault))
+    : listedIn(path, deps.fault);
+  const accounts = described.flatMap((one) => accountOf(one, deps) ?? []);
+  const withSecrets = described.filter(({ value }) => holdsSecret(value));
+  return {
+    accounts,
+    accountNames: names ?? accounts.map(({ name }) => name),
+    namesAccounts: true,
+    warnings: exposureOf([...new Set(withSecrets.map((one) => one.path))]),
+  };
 }
 
-const none: AccountsSource = { accounts: [], accountNames: [], namesAccounts: true, warnings: [] };
-
-function readList(path: string, deps: AccountsDeps): AccountsSource {
-  const { fault } = deps;
+function listedIn(path: string, fault: Fault): readonly Described[] {
   const json = jsonOf(path, fault);
   const file = json && checked(AccountsFile, json.value, faultAt(fault));
-  if (file === undefined) return none;
-  const { accounts: list } = file;
-  if (!Array.isArray(list) || list.length === 0) {
+  if (file === undefined) return [];
+  const list: readonly unknown[] = Array.isArray(file.accounts) ? file.accounts : [];
+  if (list.length === 0)
     fault('accounts: is not a list of accounts; write {"accounts": [{"name": "main", …}]}');
-    return none;
-  }
-  const placeOfName = new Map<string, string>();
-  const accounts = list.flatMap((value: unknown, index): readonly Account[] => {
-    const at = `accounts[${index}]`;
-    const account = readEntry(value, { folder: dirname(path), at }, deps);
-    if (account === undefined) return [];
-    const first = placeOfName.get(account.name);
-    if (first === undefined) placeOfName.set(account.name, `${at}.name`);
-    else
-      fault(
-        `${at}.name: is the same name as ${first}; remove one of the two accounts, or correct it`,
+  const names = list.map((value) => Object(value).name);
+  return list.map((value, index) => {
+    const faultIn = faultAt(fault, `accounts[${index}]`);
+    const first = names.indexOf(names[index]);
+    if (typeof names[index] === "string" && first < index)
+      faultIn(
+        "name",
+        `is the same name as accounts[${first}].name; remove one of the two accounts, or correct it`,
       );
-    return [account];
+    return { path, value, faultIn };
   });
-  return {
-    ...none,
-    accounts,
-    accountNames: accounts.map((account) => account.name),
-    warnings: exposureOf(list.some(holdsSecret) ? [path] : []),
-  };
 }
 
 const ending = ".json";
 
-function readDirectory(directory: string, deps: AccountsDeps): AccountsSource {
-  const { fault } = deps;
+/** The names of a directory's accounts. */
+function namesIn(directory: string, fault: Fault): readonly string[] {
   let files: readonly string[] = [];
   try {
     files = readdirSync(directory);
   } catch (error) {
     fault(`cannot be read (${shownCode(error)}); correct the path ${directory} or its permissions`);
-    return none;
+    return [];
   }
   // A name that begins with a dot is the mount's.
-  const accountNames = files
+  const names = files
     .filter((file) => file.endsWith(ending) && !file.startsWith("."))
     .map((file) => file.slice(0, -ending.length))
     .toSorted();
-  const wrong = accountNames.filter((file) => !accountName.pattern.test(file)).length;
+  const wrong = names.filter((file) => !accountName.pattern.test(file)).length;
   if (wrong > 0)
     fault(`has ${wrong} files whose name, without ${ending}, is not ${accountName.form}`);
-  if (accountNames.length === 0) fault(`has no file such as main${ending}`);
-  const withSecrets: string[] = [];
-  const accounts = accountNames.filter(deps.isSelected).flatMap((account) => {
-    const path = join(directory, `${account}${ending}`);
-    const faultOfFile = (what: string) => fault(`${account}${ending}: ${what}`);
-    const json = jsonOf(path, faultOfFile);
-    if (json === undefined) return [];
-    if (holdsSecret(json.value)) withSecrets.push(path);
-    const place = { folder: directory, at: "", account };
-    return readEntry(json.value, place, { ...deps, fault: faultOfFile }) ?? [];
-  });
-  return { ...none, accounts, accountNames, warnings: exposureOf(withSecrets) };
+  if (names.length === 0) fault(`has no file such as main${ending}`);
+  return names;
+}
+
+function describedBy(directory: string, name: string, fault: Fault): readonly Described[] {
+  const path = join(directory, `${name}${ending}`);
+  const faultOfFile = (what: string) => fault(`${name}${ending}: ${what}`);
+  const json = jsonOf(path, faultOfFile);
+  return json === undefined ? [] : [{ path, name, ...json, faultIn: faultAt(faultOfFile) }];
 }
 
 const holdsSecret = (entry: unknown): boolean =>
   credentialKeys.some((key) => typeof Object(entry)[key] === "string");
 
-type Place = {
-  /** Paths are relative to this folder. */
-  readonly folder: string;
-  /** The place of the account in the file. */
-  readonly at: string;
-  /** The account's name where the file itself has it. */
-  readonly account?: string;
-};
-
-/** The account that a value describes; undefined where the value has a fault. */
-function readEntry(value: unknown, place: Place, deps: AccountsDeps): Account | undefined {
-  const faultIn = faultAt(deps.fault, place.at);
-  const entry =
-    place.account === undefined
-      ? checked(NamedEntry, value, faultIn)
-      : checked(Entry, value, faultIn);
-  if (entry === undefined) return undefined;
-  const account = place.account ?? ("name" in entry ? String(entry.name) : "");
-  return {
-    ...accountOf(account, entry, faultIn, deps),
-    lookUp: lookUpOf(account, entry, { ...deps, ...place }),
-  };
-}
-
+/** The account; undefined where its description has a fault. */
 function accountOf(
-  account: string,
-  { productTypes: types, riskUnitIds, ltv, demo = false, uid }: z.infer<typeof Entry>,
-  faultIn: (key: string, what: string) => void,
+  { path, name: given, value, faultIn }: Described,
   deps: AccountsDeps,
-): Account {
+): Account | undefined {
+  const entry = checked(given === undefined ? NamedEntry : Entry, value, faultIn);
+  if (entry === undefined) return undefined;
+  const { productTypes: types, riskUnitIds, ltv, demo = false, uid } = entry;
+  const name = given ?? ("name" in entry ? String(entry.name) : "");
   if (riskUnitIds !== undefined && ltv !== true)
     faultIn("riskUnitIds", 'has no use without "ltv": true');
   return {
-    name: account,
+    name,
     ...(types === undefined
       ? wantedTypes(deps.productTypes, demo)
       : { productTypes: [...new Set(types)] }),
@@ -191,6 +177,7 @@ function accountOf(
     ...(ltv !== undefined && { ltv }),
     ...(riskUnitIds && { riskUnitIds }),
     ...(uid !== undefined && { uid }),
+    lookUp: lookUpOf(name, entry, { folder: dirname(path), variable: deps.variable }),
   };
 }
 
@@ -211,10 +198,10 @@ function jsonOf(path: string, fault: Fault): { readonly value: unknown } | undef
   }
 }
 
-/** Takes faults of the parts of a place in the file; of the whole place without a key. */
+/** Faults of a place in the file. */
 const faultAt =
-  (fault: Fault, at = "") =>
-  (key: string, what: string): void => {
+  (fault: Fault, at = ""): FaultIn =>
+  (key, what) => {
     const place = [at, key].filter(Boolean).join(".");
     fault(place === "" ? what : `${place}: ${what}`);
   };
@@ -223,7 +210,7 @@ const faultAt =
 function checked<Schema extends z.ZodObject>(
   schema: Schema,
   value: unknown,
-  faultIn: (key: string, what: string) => void,
+  faultIn: FaultIn,
 ): z.output<Schema> | undefined {
   const keys = Object.keys(schema.shape);
   const { data, error } = schema.safeParse(value);

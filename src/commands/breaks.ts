@@ -93,15 +93,12 @@ async function listCommand(
     breaks.some((entry) => entry.state === "open" && isFault(entry));
   const more = rejected.length - rowsShownMax;
   const parts = [
-    ...(breaks.length + rejected.length === 0
-      ? [
-          `no break ${isAll ? "was ever recorded" : "is open"}; bill-sync status says what is not checked yet`,
-        ]
-      : []),
+    breaks.length + rejected.length === 0 &&
+      `no break ${isAll ? "was ever recorded" : "is open"}; bill-sync status says what is not checked yet`,
     breaksTable("breaks", breaks),
-    ...(isAll ? [decisionsTable(breaks)] : []),
+    isAll && decisionsTable(breaks),
     table("rejected", rejectedColumns(isAll), rejected, rejected.slice(0, rowsShownMax)),
-    ...(more > 0 ? [`and ${formatCount(more)} more rows in rejected_bills`] : []),
+    more > 0 && `and ${formatCount(more)} more rows in rejected_bills`,
   ];
   return { data: {}, parts, exit: isOpen ? 1 : 0 };
 }

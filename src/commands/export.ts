@@ -313,7 +313,7 @@ const help = `
 For each format:
 ${formatNames.map((name) => `  ${name.padEnd(10)} ${formatOf(name).about}`).join("\n")}
 
-The bills are those of one moment, by account, wallet, time and balance. Without
+The bills are those of one moment, by account, wallet, time and id. Without
 --to they end with what was read completely. Warnings about bills that may be
 missing go to standard error; the exit code stays 0, since all stored bills were
 written.

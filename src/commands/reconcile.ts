@@ -119,7 +119,7 @@ export function resultOfReconcile(
   return {
     data: { isFull, chains, rules, unexplained },
     parts: [
-      ...(chains.length === 0 ? ["no bill was stored since the last check"] : []),
+      chains.length === 0 && "no bill was stored since the last check",
       table("", chainColumns, chains),
       table("", ruleColumns, odd),
       ...unexplained.map(unexplainedText),

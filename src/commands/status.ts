@@ -141,12 +141,9 @@ async function readWhole(
     data: { asOf: jsonTime(now) },
     parts: [
       ...(isCut ? totalsParts(totals, await countFindings(db, scope)) : []),
-      ...(isCut && totals.ledgers > 0
-        ? [
-            "",
-            `the worst ${formatCount(ledgers.length)} of ${formatCounted(totals.ledgers, "ledger")}:`,
-          ]
-        : []),
+      isCut &&
+        totals.ledgers > 0 &&
+        `the worst ${formatCount(ledgers.length)} of ${formatCounted(totals.ledgers, "ledger")}:`,
       ...storedParts({
         ...stored,
         roster: new Map(all.map((ledger) => [ledgerName(ledger), ledger])),
@@ -184,7 +181,7 @@ const verdictParts = (findings: readonly Finding[], verdict: Verdict, now: Epoch
   record("verdict", verdictColumns, verdict),
   table("", headColumns, headLines(findings, now)),
   table("findings", findingColumns(now), findings),
-  ...(findings.length >= findingsMax ? ["there are more findings: --json has 10,000"] : []),
+  findings.length >= findingsMax && "there are more findings: --json has 10,000",
 ];
 
 /**
@@ -359,7 +356,7 @@ const storedParts = ({
   table("balances", balanceColumns, balances),
   record("queue", queueColumns, queue),
   record("lastRun", lastRunColumns, lastRun),
-  ...(lastRun === undefined ? ["no run yet"] : []),
+  lastRun === undefined && "no run yet",
 ];
 
 const help = `

@@ -185,7 +185,7 @@ export function resultOfSync(result: SyncResult): Result {
     },
     parts: [
       ...tablesOf(result),
-      ...result.lists.flatMap(brokenLines),
+      ...result.lists.map(brokenLine),
       ...accounts.flatMap(({ recovery = [] }) => recovery.flatMap(recoveryLines)),
       ...[...failures].map(
         ([message, parts]) => `${parts.map(({ name }) => name).join(", ")}: ${message}`,
@@ -331,10 +331,9 @@ const recoveryLines = ({
   ledger,
   notRecoveredReason,
   partlyRecovered,
-}: RecoverReport): readonly string[] => [
-  ...(notRecoveredReason === undefined
-    ? []
-    : [`${ledgerName(ledger)}: older bills were not recovered: ${notRecoveredReason}`]),
+}: RecoverReport): Result["parts"] => [
+  notRecoveredReason !== undefined &&
+    `${ledgerName(ledger)}: older bills were not recovered: ${notRecoveredReason}`,
   ...partlyRecovered.map(
     (at) =>
       `${ledgerName(ledger)}: bills of ${isoTime(at)} may be missing: the exchange shows at most ${taxRowsMax} tax records of a millisecond; ` +
@@ -342,13 +341,10 @@ const recoveryLines = ({
   ),
 ];
 
-const brokenLines = ({ name, broken: [first, ...others] }: ListReport): readonly string[] =>
-  first === undefined
-    ? []
-    : [
-        `${name}: ${printableLine(first.name)}${others.length === 0 ? " was" : ` and ${formatCount(others.length)} more were`} ` +
-          `not stored, since they broke the API's contract: ${printableLine(`${first.fault.path} ${first.fault.reason}`)}`,
-      ];
+const brokenLine = ({ name, broken: [first, ...others] }: ListReport) =>
+  first &&
+  `${name}: ${printableLine(first.name)}${others.length === 0 ? " was" : ` and ${formatCount(others.length)} more were`} ` +
+    `not stored, since they broke the API's contract: ${printableLine(`${first.fault.path} ${first.fault.reason}`)}`;
 
 /** How many accounts are complete, if there are several and not all are. */
 function shareText(accounts: readonly AccountReport[], outcome: Outcome): string {
@@ -356,14 +352,13 @@ function shareText(accounts: readonly AccountReport[], outcome: Outcome): string
   return ` (${accounts.filter(isComplete).length} of ${accounts.length} accounts are complete)`;
 }
 
-function ledgerRemarks(report: LedgerReport): readonly string[] {
+function ledgerRemarks(report: LedgerReport): Result["parts"] {
   const { ledger, windowsPlanned, windowsRead, lost } = report;
   const unfinished = windowsPlanned - windowsRead;
   const name = ledgerName(ledger);
   return [
-    ...(unfinished === 0
-      ? []
-      : [`${name}: ${unfinished} of ${formatCounted(windowsPlanned, "window")} not finished`]),
+    unfinished > 0 &&
+      `${name}: ${unfinished} of ${formatCounted(windowsPlanned, "window")} not finished`,
     ...lost.map(
       (time) =>
         `${name}: ${formatDuration(lengthMs([time]))} is lost: it was older than ` +
@@ -382,9 +377,8 @@ const breaksShownMax = 5;
 
 /** What the check at the end found. Nothing is said where nothing is open. */
 function breaksParts(checked: AccountsChecked | undefined): Result["parts"] {
-  if (checked === undefined) return [];
+  if (checked === undefined || checked.open === 0) return [];
   const { open, opened } = checked;
-  if (open === 0) return [];
   const ofThem =
     opened.length === 0 ? "none of them new" : `${formatCount(opened.length)} of them new`;
   return [

@@ -31,7 +31,7 @@ async function typesCommand(config: Config, io: Io): Promise<Result> {
   const rows = await readMappedTypes(stored.db);
   const isUnclassified = rows.some(({ category }) => category === "unclassified");
   const hint = "bill-sync types set CODE CATEGORY classifies an unclassified type";
-  return done(table("types", columns, rows), ...(isUnclassified ? [hint] : []));
+  return done(table("types", columns, rows), isUnclassified && hint);
 }
 
 /**

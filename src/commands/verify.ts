@@ -1,6 +1,5 @@
 import type { Config } from "../accounts/config.ts";
-import type { Selection } from "../accounts/roster.ts";
-import { accountsToRead } from "../accounts/roster.ts";
+import { accountsToRead, type Selection } from "../accounts/roster.ts";
 import {
   type Difference,
   isRepaired,
@@ -185,7 +184,7 @@ function resultOfVerification(verification: Verification & RunExit): Result {
       table("accounts", accountColumns, accounts, []),
       ledgersTable(verification),
       table("differences", differenceColumns, differences, differences.slice(0, shownMax)),
-      ...(more > 0 ? [`and ${formatCounted(more, "difference")} more; --json lists all`] : []),
+      more > 0 && `and ${formatCounted(more, "difference")} more; --json lists all`,
       ...remarksOf(verification),
       lastLine(verification),
     ],

@@ -184,8 +184,8 @@ export function ledgerColumns<Row>(
 export type Result = {
   /** For programs, beside the tables that have names. */
   readonly data: object;
-  /** For people, in this order: tables, and lines between them. */
-  readonly parts: readonly (Table | string)[];
+  /** For people, in this order: tables, and lines between them. What is false or undefined is left out. */
+  readonly parts: readonly (Table | string | false | undefined)[];
   /** 0 done and complete · 1 not complete · 2 wrong usage or configuration · 3 another run holds the account */
   readonly exit: 0 | 1 | 2 | 3;
   /** Whether the text only sums up work that is done: then nothing fails where it cannot be written. */
@@ -202,7 +202,7 @@ export const done = (...parts: Result["parts"]): Result => ({ data: {}, parts, e
 /** Tables stand apart from lines. Those without rows are left out. */
 export const asText = ({ parts }: Pick<Result, "parts">): string =>
   parts
-    .map((part) => (typeof part === "string" ? part : { text: tableText(part) }))
+    .map((part) => (typeof part === "string" ? part : { text: part ? tableText(part) : "" }))
     .filter((part) => typeof part === "string" || part.text !== "")
     .map((part, place, all) => {
       if (typeof part === "string") return part;
@@ -216,7 +216,7 @@ export const asJson = ({ data, parts }: Pick<Result, "data" | "parts">): object 
   ...data,
   ...Object.fromEntries(
     parts.flatMap((part) =>
-      typeof part === "string" || part.name === ""
+      typeof part !== "object" || part.name === ""
         ? []
         : [[part.name, part.isRecord ? (part.json[0] ?? null) : part.json]],
     ),

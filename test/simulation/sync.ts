@@ -1,7 +1,6 @@
 import { acceptKey, refuseKeyOfAnother } from "../../src/core/store/account-key.ts";
 import { Leases } from "../../src/core/store/lease.ts";
-import type { LeasedAccount, Store } from "../../src/core/store/ledger-store.ts";
-import { openStore } from "../../src/core/store/ledger-store.ts";
+import { type LeasedAccount, openStore, type Store } from "../../src/core/store/ledger-store.ts";
 import { type AccountReport, failedReport, syncAccount } from "../../src/core/sync/run.ts";
 import type { LedgerPlan } from "../../src/core/words/ledger.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";

@@ -7,8 +7,7 @@ import {
 } from "../../src/check/verify/verify.ts";
 import type { ProductType } from "../../src/core/contract/product-types.ts";
 import { Leases } from "../../src/core/store/lease.ts";
-import type { VerifyStore } from "../../src/core/store/verify-store.ts";
-import { openVerifyStore } from "../../src/core/store/verify-store.ts";
+import { openVerifyStore, type VerifyStore } from "../../src/core/store/verify-store.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
 import type { Ledger } from "../../src/core/words/ledger.ts";
 import type { ReadRows } from "../../src/core/words/page.ts";

@@ -23,8 +23,7 @@ import {
   openingBooking,
   roundingBooking,
 } from "./bookings.ts";
-import type { ExportedBill, Opening, WalletEnd } from "./exported-bill.ts";
-import { balanceChange } from "./exported-bill.ts";
+import { balanceChange, type ExportedBill, type Opening, type WalletEnd } from "./exported-bill.ts";
 import type { DayOf } from "./time-zone.ts";
 
 /** An account's name in parts: the first is one of the five roots, the others are anyone's words. */

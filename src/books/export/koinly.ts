@@ -1,7 +1,7 @@
 import { compareIds } from "../../core/contract/compare-ids.ts";
 import { isSpotOrFunding, mayContainFee } from "../../core/contract/product-types.ts";
 import { decimalOf, decimalText, magnitude } from "../../lib/decimal.ts";
-import { bookedMaxMs, isoTime } from "../../lib/time.ts";
+import { isoTime } from "../../lib/time.ts";
 import { bookings, feeBooking, type KoinlyLabel } from "./bookings.ts";
 import { csvLines, harmless } from "./csv.ts";
 import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-bill.ts";
@@ -9,36 +9,19 @@ import type { BillPages, Chunks, ExportedBill, FormatOptions } from "./exported-
 /** An exchange of one coin for another: the bill of each coin. */
 type Trade = { readonly sent: ExportedBill; readonly received: ExportedBill };
 
-/**
- * The same bills in pages that keep the bills of one account's trades together. Bills are sorted by when they
- * were booked, so bills of other times may stand between a trade's two.
- */
+/** The same bills in pages that keep those of one millisecond of an account together, and so both bills of a trade. */
 export async function* wholeTrades(pages: BillPages): BillPages {
-  let openBills: readonly ExportedBill[] = [];
+  let heldBills: readonly ExportedBill[] = [];
   for await (const page of pages) {
-    const bills = [...openBills, ...page];
-    const start = startOfOpen(bills);
-    openBills = bills.slice(start);
+    const bills = [...heldBills, ...page];
+    const last = bills.at(-1);
+    const isOther = ({ account, cTime }: ExportedBill) =>
+      account !== last?.account || cTime !== last.cTime;
+    const start = bills.findLastIndex(isOther) + 1;
+    heldBills = bills.slice(start);
     yield bills.slice(0, start);
   }
-  yield openBills;
-}
-
-/** The place from which on bills are kept back, so that no trade has one of its bills before and one after it. */
-function startOfOpen(bills: readonly ExportedBill[]): number {
-  const last = bills.at(-1);
-  const sides = [...bills.entries()].filter(
-    ([, bill]) => bill.account === last?.account && isSide(bill),
-  );
-  // No bill that is still to come is earlier than this.
-  let since = (last?.cTime ?? 0) - bookedMaxMs;
-  for (let start = bills.length; ; ) {
-    const [first = start] = sides.find(([, { cTime }]) => cTime >= since) ?? [];
-    if (first >= start) return start;
-    start = first;
-    // A late bill that is kept back now takes the other one of its trade along.
-    for (const [place, { cTime }] of sides) if (place >= start) since = Math.min(since, cTime);
-  }
+  yield heldBills;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type SQL, sql } from "drizzle-orm";
+import { and, or, type SQL, sql } from "drizzle-orm";
 import type { BillText } from "../../core/contract/bill.ts";
 import { walletOf as nameOf } from "../../core/contract/product-types.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
@@ -61,22 +61,11 @@ type Row = BillText & {
 
 /**
  * The selected bills, a page at a time, through a cursor: never all in memory. The transaction must not be
- * used for anything else until the iteration has ended. Named accounts are read one after the other, which is
- * also the order of bills: in a distributed database each is on its own node.
+ * used for anything else until the iteration has ended.
  */
 export async function* readBills(tx: Transaction, selection: BillSelection): BillPages {
-  if (selection.accounts === undefined) return yield* readThrough(tx, selection);
-  for (const account of [...new Set(selection.accounts)].toSorted())
-    yield* readThrough(tx, { ...selection, accounts: [account] }, account);
-}
-
-async function* readThrough(
-  tx: Transaction,
-  selection: BillSelection,
-  account?: string,
-): BillPages {
   const changed = await readChanged(tx, selection);
-  await tx.execute(declareCursor(selection, changed, account));
+  await tx.execute(declareCursor(selection, changed));
   const fetch = sql.raw(`fetch ${pageBills} from exported`);
   for (;;) {
     const { rows } = await tx.execute<Row>(fetch);
@@ -97,12 +86,7 @@ function billOf({ cTimeMs, ingestedAtMs, category, ...row }: Row): ExportedBill 
 
 const moves = walletMoves("bills");
 
-/** @param account to which all selected bills belong. */
-const declareCursor = (
-  selection: BillSelection,
-  changed: Changed,
-  account: string | undefined,
-): SQL => sql`
+const declareCursor = (selection: BillSelection, changed: Changed): SQL => sql`
   declare exported no scroll cursor for
   select
     bills.account,
@@ -113,7 +97,7 @@ const declareCursor = (
     ${moves.amount}::text as "walletAmount",
     ${moves.fee}::text as "walletFee"
   from ${selection.asOf === undefined ? sql`bills` : storedAt(selection.asOf)}
-  ${joinRules("bills", account)}
+  ${joinRules("bills")}
   where ${isSelected(selection, changed)}
   order by bills.account, ${walletOf("bills.product_type")}, ${chainOrder("bills")}`;
 
@@ -147,30 +131,21 @@ function isSelected(selection: BillSelection, changed: Changed): SQL {
   const { accounts, productTypes, from, to, ends = [], changedSince } = selection;
   const among = (column: SQL, values: readonly string[]) =>
     sql`${column} = any (${textArray(values)}::text[])`;
-  const conditions = [
+  const isChanged = (since: EpochMs) =>
+    or(
+      sql`bills.ingested_at >= ${isoTime(since)}::timestamptz`,
+      changed.accounts.length > 0 ? among(sql`bills.account`, changed.accounts) : undefined,
+      changed.types.length > 0 ? among(sql`bills.business_type`, changed.types) : undefined,
+    );
+  const conditions = and(
     accounts && among(sql`bills.account`, accounts),
     productTypes && among(sql`bills.product_type`, productTypes),
     from === undefined ? undefined : sql`bills.c_time >= ${isoTime(from)}::timestamptz`,
     to === undefined ? undefined : sql`bills.c_time < ${isoTime(to)}::timestamptz`,
-    changedSince === undefined
-      ? undefined
-      : sql
-          .join(
-            [
-              sql`(bills.ingested_at >= ${isoTime(changedSince)}::timestamptz`,
-              ...(changed.accounts.length === 0
-                ? []
-                : [among(sql`bills.account`, changed.accounts)]),
-              ...(changed.types.length === 0
-                ? []
-                : [among(sql`bills.business_type`, changed.types)]),
-            ],
-            sql` or `,
-          )
-          .append(sql`)`),
+    changedSince === undefined ? undefined : isChanged(changedSince),
     ends.length === 0 ? undefined : isInTime(ends),
-  ].filter((condition) => condition !== undefined);
-  return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
+  );
+  return conditions ?? sql`true`;
 }
 
 const isInTime = (ends: NonNullable<BillSelection["ends"]>): SQL => sql`not exists (

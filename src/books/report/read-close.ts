@@ -1,8 +1,7 @@
 import { type SQL, sql } from "drizzle-orm";
 import { isSelected, type RosterLedger, type Selection } from "../../accounts/roster.ts";
 import { readComparedBalances } from "../../check/health/balances.ts";
-import type { Limits } from "../../check/health/findings.ts";
-import { readAccepted, readFindings } from "../../check/health/findings.ts";
+import { type Limits, readAccepted, readFindings } from "../../check/health/findings.ts";
 import { type Finding, isOfBills } from "../../check/health/kinds.ts";
 import { acceptedParts, headLines, lineOf } from "../../check/health/verdict.ts";
 import { type Break, readBreaks } from "../../check/reconcile/breaks.ts";
@@ -353,7 +352,7 @@ async function readChanges(
           and ingested_at <= ${at}
           and replaced_at > ${at}
       ) as contents
-      ${joinRules("contents", wallet.account)}
+      ${joinRules("contents")}
       group by contents.product_type, contents.bill_id, contents.coin, 4
     ) as changed
     group by 1, category, coin

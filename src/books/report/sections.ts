@@ -94,15 +94,12 @@ function headOf(report: CloseReport): Section {
       ...(problems.length === 0 ? [whole] : ["NOT COMPLETE OR NOT RECONCILED:", ...problems]),
       `the exchange's own balances confirm ${confirmed.length} of ${closings.length} closings; the others follow from the bills`,
       ...summaryTables(report),
-      ...(signedAt === undefined
-        ? []
-        : [
-            changes.length === 0
-              ? `no bill was stored or restated after ${isoTime(signedAt)}`
-              : `CHANGED AFTER ${isoTime(signedAt)}:`,
-          ]),
+      signedAt !== undefined &&
+        (changes.length === 0
+          ? `no bill was stored or restated after ${isoTime(signedAt)}`
+          : `CHANGED AFTER ${isoTime(signedAt)}:`),
       table("changes", changeColumns, changes),
-      ...(isAllClassified ? ["no money is unclassified"] : []),
+      isAllClassified && "no money is unclassified",
       acceptances.length === 0 ? "nothing was accepted" : "accepted:",
       table("accepted", acceptedColumns, acceptances),
       `a SHA-256 of bills is that of their export in bills.csv by: ${digestCommand("bills.csv")}`,
@@ -245,16 +242,12 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
       isOpeningRead: ledger.coverage.isStartRead,
     },
     parts: [
-      ...(wallet.endedAt === undefined
-        ? []
-        : [
-            `ended ${isoTime(wallet.endedAt)}: the account changed its mode then; what was left ` +
-              "in this wallet is not carried over to another wallet",
-          ]),
+      wallet.endedAt !== undefined &&
+        `ended ${isoTime(wallet.endedAt)}: the account changed its mode then; what was left ` +
+          "in this wallet is not carried over to another wallet",
       coverageTable(ledger, report.span),
-      ...(ledger.figures.length > 0
-        ? []
-        : ["no figures: no bill by the end of the period, or nothing of it was read"]),
+      ledger.figures.length === 0 &&
+        "no figures: no bill by the end of the period, or nothing of it was read",
       ...rollforwardTables(ledger),
       contractsTable(ledger),
       ...flowTables(ledger),
@@ -268,7 +261,7 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
         listedText("open break", open.length),
         `reconciled ${reconciledAt ?? "never"}`,
       ].join("; "),
-      ...(then ? [`then ${formatCount(then.bills)} bills, SHA-256 ${then.sha256}`] : []),
+      then && `then ${formatCount(then.bills)} bills, SHA-256 ${then.sha256}`,
       `${formatCount(digest.bills)} bills, SHA-256 ${digest.sha256}, of ${exportOf(wallet, report)}`,
     ],
   };

@@ -2,8 +2,7 @@ import { Html, type HtmlPart, html, joined } from "../../output/html.ts";
 import { asJson, asText } from "../../output/result.ts";
 import { csvLines, unrounded } from "../export/csv.ts";
 import type { CloseReport } from "./close-report.ts";
-import type { Section } from "./sections.ts";
-import { sectionsOf } from "./sections.ts";
+import { type Section, sectionsOf } from "./sections.ts";
 
 // The report as text, HTML, JSON and CSV, of the same sections.
 
@@ -22,7 +21,7 @@ export const tableNames = [
 export function reportCsv(report: CloseReport, name: string): string {
   const tables = sectionsOf(report).flatMap(({ parts }, place) =>
     parts.flatMap((part) => {
-      if (typeof part === "string" || part.name !== name) return [];
+      if (typeof part !== "object" || part.name !== name) return [];
       const wallet = report.ledgers[place - 1]?.wallet;
       const names = wallet && { account: wallet.account, productType: wallet.productType };
       return {
@@ -103,6 +102,7 @@ const shortMax = 30;
 
 function partHtml(part: Section["parts"][number]): HtmlPart {
   if (typeof part === "string") return html`<p>${part}</p>`;
+  if (!part) return undefined;
   const { titles, cells, isRight } = part;
   if (cells.length === 0) return undefined;
   const row = (values: readonly string[], tag: "th" | "td"): Html => {

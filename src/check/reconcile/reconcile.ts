@@ -41,12 +41,12 @@ import {
 } from "./other-checks.ts";
 import { type CheckedChains, checkChains } from "./read-chains.ts";
 import { readStoredBreaks, recordBreaks } from "./record-breaks.ts";
-import type { Rules } from "./rules.ts";
 import {
   areSameRules,
   isAnyUnlearned,
   learnRules,
   type RuleSummary,
+  type Rules,
   readRules,
   ruleSummaries,
   writeRules,

@@ -77,21 +77,18 @@ const isExpected = (name: "countsAmount" | "countsFee"): SQL => {
  * learned of their category, else what is expected of it.
  *
  * @param alias of the bills.
- * @param account the account of all of them. Needed in a distributed database where the alias names a
- *   subquery, from which it cannot tell which node has the rules.
  */
-export function joinRules(alias: string, account?: string): SQL {
+export function joinRules(alias: string): SQL {
   const bills = sql.raw(alias);
-  const owner = account === undefined ? sql`${bills}.account` : sql`${account}`;
   return sql`left join business_types
         on business_types.code = ${bills}.business_type
       left join wallet_rules as category_rules
-        on category_rules.account = ${owner}
+        on category_rules.account = ${bills}.account
         and category_rules.product_type = ${bills}.product_type
         and category_rules.category = business_types.category
         and category_rules.business_type = ''
       left join wallet_rules as type_rules
-        on type_rules.account = ${owner}
+        on type_rules.account = ${bills}.account
         and type_rules.product_type = ${bills}.product_type
         and type_rules.business_type = ${bills}.business_type
       cross join lateral (

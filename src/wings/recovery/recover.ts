@@ -75,30 +75,58 @@ async function recoverBills(
   account: string,
   productTypes: readonly ProductType[],
 ): Promise<readonly RecoverReport[]> {
-  const ledgers: LedgerRecovery[] = [];
-  for (const productType of productTypes) {
-    const api = taxApiOf(productType);
-    const ledger = api && new LedgerRecovery(deps, api, { account, productType });
-    if (ledger !== undefined && (await ledger.prepare())) ledgers.push(ledger);
-  }
-  const reports: RecoverReport[] = [];
+  const plans: Plan[] = [];
+  for (const productType of productTypes)
+    plans.push(...(await planOf(deps, { account, productType })));
   // A ledger without bills has nothing to compare: another one of the account and the operation proves its records, too.
-  const byProof = ledgers.toSorted((a, b) => Number(b.hasOverlap) - Number(a.hasOverlap));
-  const proven = new Set<TaxApi["operation"]>();
-  const wantedMs = byProof.reduce((sum, { leftMs }) => sum + leftMs, 0);
-  if (wantedMs > 0) {
-    const types = byProof.map(({ productType }) => productType).join(", ");
+  const byProof = [
+    ...plans.filter(({ overlap }) => overlap !== undefined),
+    ...plans.filter(({ overlap }) => overlap === undefined),
+  ];
+  if (byProof.length > 0) {
+    const types = byProof.map(({ ledger }) => ledger.productType).join(", ");
     deps.reporter?.notice(
       `${account}: older bills of ${types} come from tax records, at a request a second`,
     );
-    deps.reporter?.step("recovered", { planned: wantedMs });
+    const planned = lengthMs(byProof.flatMap(({ wanted }) => wanted));
+    deps.reporter?.step("recovered", { planned });
   }
-  for (const ledger of byProof) {
-    reports.push(await ledger.recover(proven.has(ledger.operation)));
-    if (ledger.isProven) proven.add(ledger.operation);
-  }
+  const proven = new Set<TaxApi["operation"]>();
+  const reports: RecoverReport[] = [];
+  for (const plan of byProof) reports.push(await new LedgerRecovery(deps, plan).recover(proven));
   return reports;
 }
+
+/** What is wanted of a ledger, and what proves it. */
+type Plan = {
+  readonly api: TaxApi;
+  readonly ledger: Ledger;
+  readonly oldestBill: EpochMs | undefined;
+  readonly wanted: readonly Interval[];
+  readonly overlap: Overlap | undefined;
+};
+
+/** None where nothing is wanted, or where the records were not believed within a day. */
+async function planOf(deps: Deps, ledger: Ledger): Promise<readonly Plan[]> {
+  const { leased, exchangeNow, recoverFrom } = deps;
+  const api = taxApiOf(ledger.productType);
+  if (api === undefined) return [];
+  const state = await leased.store.read((db) => readRecoveryState(db, ledger));
+  const { comparison, oldestBill } = state;
+  const now = exchangeNow();
+  const wanted = olderTime(state, api, { recoverFrom, now });
+  const isNotRecovered =
+    comparison?.notRecoveredReason !== undefined && now - comparison.at < askAgainMs;
+  // Time that was recovered in part and is no longer wanted is forgotten.
+  if (wanted.length === 0 && comparison?.partlyRecovered !== undefined)
+    await keep(deps, ledger, { ...comparison, partlyRecovered: [] });
+  if (wanted.length === 0 || isNotRecovered) return [];
+  const overlap = await leased.store.read((db) => readOverlap(db, ledger, overlapMs));
+  return [{ api, ledger, oldestBill, wanted, overlap }];
+}
+
+const keep = ({ leased }: Deps, ledger: Ledger, evidence: TaxComparison): Promise<void> =>
+  leased.store.write((tx) => recordTaxComparison(tx, ledger, evidence));
 
 /** The time before the first bills' page, and lost time, newest first. */
 function olderTime(
@@ -118,87 +146,38 @@ function olderTime(
 /** The recovery of one ledger. */
 class LedgerRecovery {
   readonly #deps: Deps;
-  readonly #api: TaxApi;
-  readonly #ledger: Ledger;
+  readonly #plan: Plan;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
   readonly #recovered: Interval[] = [];
   readonly #partlyRecovered: EpochMs[] = [];
   readonly #limits = new Set<number>();
   #requests = 0;
-  #oldestBill: EpochMs | undefined;
-  #wanted: readonly Interval[] = [];
-  #overlap: Overlap | undefined;
-  #isProven = false;
-  #leftMs = 0;
+  #leftMs: number;
 
-  constructor(deps: Deps, api: TaxApi, ledger: Ledger) {
+  constructor(deps: Deps, plan: Plan) {
     this.#deps = deps;
-    this.#api = api;
-    this.#ledger = ledger;
+    this.#plan = plan;
+    this.#leftMs = lengthMs(plan.wanted);
   }
 
-  /** Finds out what is wanted. @returns whether anything is. */
-  async prepare(): Promise<boolean> {
-    const { store } = this.#deps.leased;
-    const state = await store.read((db) => readRecoveryState(db, this.#ledger));
-    this.#oldestBill = state.oldestBill;
-    const { recoverFrom, exchangeNow } = this.#deps;
-    this.#wanted = olderTime(state, this.#api, { recoverFrom, now: exchangeNow() });
-    const { comparison } = state;
-    const isNotRecovered =
-      comparison?.notRecoveredReason !== undefined &&
-      this.#deps.exchangeNow() - comparison.at < askAgainMs;
-    // Time that was recovered in part and is no longer wanted is forgotten.
-    if (this.#wanted.length === 0 && comparison?.partlyRecovered !== undefined)
-      await this.#keep({ ...comparison, partlyRecovered: [] });
-    if (this.#wanted.length === 0 || isNotRecovered) return false;
-    this.#overlap = await store.read((db) => readOverlap(db, this.#ledger, overlapMs));
-    this.#leftMs = lengthMs(this.#wanted);
-    return true;
-  }
-
-  get productType(): ProductType {
-    return this.#ledger.productType;
-  }
-
-  get operation(): TaxApi["operation"] {
-    return this.#api.operation;
-  }
-
-  get leftMs(): number {
-    return this.#leftMs;
-  }
-
-  get hasOverlap(): boolean {
-    return this.#overlap !== undefined;
-  }
-
-  /** Whether this run has compared the ledger's records with its bills, and found them equal. */
-  get isProven(): boolean {
-    return this.#isProven;
-  }
-
-  /** @param isProven whether such records of another ledger of the account were found equal to its bills. */
-  async recover(isProven: boolean): Promise<RecoverReport> {
-    const { exchangeNow } = this.#deps;
+  /** @param proven the operations whose records this run has found equal to the bills of a ledger of the account. */
+  async recover(proven: Set<TaxApi["operation"]>): Promise<RecoverReport> {
+    const { ledger, overlap } = this.#plan;
+    const keepIt = (evidence: TaxComparison) => keep(this.#deps, ledger, evidence);
     try {
-      const notRecoveredReason = await this.#notRecoveredReason(isProven);
-      const compared = this.#overlap?.bills.length ?? 0;
-      const evidence = { at: exchangeNow(), compared, notRecoveredReason };
-      await this.#keep(evidence);
+      const notRecoveredReason = await this.#notRecoveredReason(proven);
+      const compared = overlap?.bills.length ?? 0;
+      const evidence = { at: this.#deps.exchangeNow(), compared, notRecoveredReason };
+      await keepIt(evidence);
       if (notRecoveredReason === undefined) await this.#descend();
       if (this.#partlyRecovered.length > 0)
-        await this.#keep({ ...evidence, partlyRecovered: this.#partlyRecovered });
-      return this.#report({ notRecoveredReason });
+        await keepIt({ ...evidence, partlyRecovered: this.#partlyRecovered });
+      return this.#report({ notRecoveredReason, error: undefined });
     } catch (error) {
-      return this.#report({ error });
+      return this.#report({ notRecoveredReason: undefined, error });
     } finally {
       this.#pass(this.#leftMs);
     }
-  }
-
-  #keep(evidence: TaxComparison): Promise<void> {
-    return this.#deps.leased.store.write((tx) => recordTaxComparison(tx, this.#ledger, evidence));
   }
 
   #pass(ms: number): void {
@@ -206,26 +185,21 @@ class LedgerRecovery {
     this.#deps.reporter?.step("recovered", { done: ms });
   }
 
-  #report(end: {
-    readonly notRecoveredReason?: string | undefined;
-    readonly error?: unknown;
-  }): RecoverReport {
+  #report(end: Pick<RecoverReport, "notRecoveredReason" | "error">): RecoverReport {
     return {
-      ledger: this.#ledger,
-      ...this.#counts,
-      requests: this.#requests,
+      ...{ ledger: this.#plan.ledger, ...this.#counts, requests: this.#requests, ...end },
       recovered: union(this.#recovered),
       partlyRecovered: this.#partlyRecovered,
-      notRecoveredReason: end.notRecoveredReason,
-      error: end.error,
     };
   }
 
   /** Why the records are not believed; undefined where they are. */
-  async #notRecoveredReason(isProven: boolean): Promise<string | undefined> {
-    const overlap = this.#overlap;
+  async #notRecoveredReason(proven: Set<TaxApi["operation"]>): Promise<string | undefined> {
+    const { overlap, api } = this.#plan;
     if (overlap === undefined) {
-      return isProven ? undefined : "no stored bill can be compared with the tax records yet";
+      return proven.has(api.operation)
+        ? undefined
+        : "no stored bill can be compared with the tax records yet";
     }
     try {
       const { bills, rejected } = await this.#readWhole(overlap.window);
@@ -234,7 +208,7 @@ class LedgerRecovery {
         const [first = "a row cannot be read"] = differing;
         return `tax records differ from ${differing.length + rejected.length} of ${overlap.bills.length} stored bills: ${first}`;
       }
-      this.#isProven = true;
+      proven.add(api.operation);
       return undefined;
     } catch (error) {
       if (isRefused(error)) return `the key may not read tax records: ${messageOf(error)}`;
@@ -246,7 +220,7 @@ class LedgerRecovery {
   async #readWhole(window: Interval): Promise<ReadRows> {
     const bills: Bill[] = [];
     const rejected: RejectedRow[] = [];
-    for await (const part of this.#parts(split(window, this.#api.windowMaxMs))) {
+    for await (const part of this.#parts(split(window, this.#plan.api.windowMaxMs))) {
       bills.push(...part.rows.bills);
       rejected.push(...part.rows.rejected);
     }
@@ -255,11 +229,12 @@ class LedgerRecovery {
 
   async #descend(): Promise<void> {
     const { leased, exchangeNow } = this.#deps;
-    let oldest = Math.min(this.#oldestBill ?? Number.POSITIVE_INFINITY, horizonAt(exchangeNow()));
-    const windows = this.#wanted.flatMap((span) => split(span, this.#api.windowMaxMs).toReversed());
+    const { api, ledger, oldestBill, wanted } = this.#plan;
+    let oldest = Math.min(oldestBill ?? Number.POSITIVE_INFINITY, horizonAt(exchangeNow()));
+    const windows = wanted.flatMap((span) => split(span, api.windowMaxMs).toReversed());
     for await (const { window, rows, isWhole } of this.#parts(windows)) {
       const proven = isWhole ? window : undefined;
-      const commit = { ledger: this.#ledger, window: proven, ...rows };
+      const commit = { ledger, window: proven, ...rows };
       const counts = await leased.store.write((tx) => commitRecovered(tx, commit));
       for (const name of ["new", "unchanged", "restated", "rejected"] as const)
         this.#counts[name] += counts[name];
@@ -278,7 +253,8 @@ class LedgerRecovery {
       if (failure !== undefined) onFailure(failure);
     };
     const { assertHeld } = leased;
-    const deps = { client, api: this.#api, assertHeld, signal, onAttempt, limits: this.#limits };
+    const { api } = this.#plan;
+    const deps = { client, api, assertHeld, signal, onAttempt, limits: this.#limits };
     return readTaxWindows(deps, windows);
   }
 }

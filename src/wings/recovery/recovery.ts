@@ -10,8 +10,7 @@ import { addMissing } from "../../core/store/store-bills.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
 import type { PageCounts, ReadRows } from "../../core/words/page.ts";
-import type { EpochMs } from "../../lib/time.ts";
-import { epochMs, isoTime } from "../../lib/time.ts";
+import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
 
 /** Stored bills, with which tax records of the same window are compared. */
 export type Overlap = { readonly window: Interval; readonly bills: readonly OverlapBill[] };

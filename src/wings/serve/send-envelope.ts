@@ -1,7 +1,6 @@
 import type { FastifyReply } from "fastify";
 import { successCode } from "../../core/contract/envelope.ts";
-import type { Refusal } from "../../core/server/answer.ts";
-import { type ApiAnswer, toAnswer } from "../../core/server/answer.ts";
+import { type ApiAnswer, type Refusal, toAnswer } from "../../core/server/answer.ts";
 
 /** Data that is JSON text already and is sent as it is. */
 export class JsonText {

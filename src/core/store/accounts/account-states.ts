@@ -3,8 +3,12 @@ import { type EpochMs, isoTime } from "../../../lib/time.ts";
 import { type ProductType, productTypes, unifiedWallet } from "../../contract/product-types.ts";
 import type { Queryable, Transaction } from "../../postgres/connect.ts";
 import { isOneOf, msOf, textArray, timeFrom } from "../../postgres/values.ts";
-import type { Availability } from "../../words/account-state.ts";
-import { type AccountMode, type AccountState, modeOf } from "../../words/account-state.ts";
+import {
+  type AccountMode,
+  type AccountState,
+  type Availability,
+  modeOf,
+} from "../../words/account-state.ts";
 
 /** What the exchange told past runs about an account, and what its user decided. */
 export type StoredState = AccountState & {

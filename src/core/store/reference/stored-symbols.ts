@@ -2,12 +2,10 @@ import { getTableColumns, type SQL, sql } from "drizzle-orm";
 import type { PgTable } from "drizzle-orm/pg-core";
 import { ReportableError } from "../../../lib/errors.ts";
 import { type EpochMs, isoTime } from "../../../lib/time.ts";
-import type { ContractSettings } from "../../contract/contracts.ts";
-import { contractFields } from "../../contract/contracts.ts";
+import { type ContractSettings, contractFields } from "../../contract/contracts.ts";
 import { sortedJson } from "../../contract/json.ts";
 import type { ClassicProductType, ContractProductType } from "../../contract/product-types.ts";
-import type { SymbolSettings } from "../../contract/symbols.ts";
-import { symbolFields } from "../../contract/symbols.ts";
+import { type SymbolSettings, symbolFields } from "../../contract/symbols.ts";
 import {
   type Database,
   inTransaction,

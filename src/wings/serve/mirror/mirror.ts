@@ -5,8 +5,7 @@ import { emptyLists, serverTimes } from "../../../core/contract/public-lists.ts"
 import { symbols } from "../../../core/contract/symbols.ts";
 import { accountSettings } from "../../../core/contract/unified-account.ts";
 import { Refusal } from "../../../core/server/answer.ts";
-import type { ApiRequest } from "../../../core/server/request.ts";
-import { readQuery, readRequest } from "../../../core/server/request.ts";
+import { type ApiRequest, readQuery, readRequest } from "../../../core/server/request.ts";
 import { epochMs } from "../../../lib/time.ts";
 import type { RouteGroup } from "../route-group.ts";
 import { type Served, sendEnvelope } from "../send-envelope.ts";

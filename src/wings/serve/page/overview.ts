@@ -1,7 +1,11 @@
 import { sql } from "drizzle-orm";
 import type { ReadRoster } from "../../../accounts/roster.ts";
-import type { Limits } from "../../../check/health/findings.ts";
-import { countFindings, readAccepted, readFindings } from "../../../check/health/findings.ts";
+import {
+  countFindings,
+  type Limits,
+  readAccepted,
+  readFindings,
+} from "../../../check/health/findings.ts";
 import type { Finding, Kind } from "../../../check/health/kinds.ts";
 import { type Verdict, verdictOf } from "../../../check/health/verdict.ts";
 import { walletOf } from "../../../core/contract/product-types.ts";
