@@ -112,34 +112,53 @@ test("time and chance come from outside wherever a run is simulated", () => {
   expect(own.map(({ path }) => path)).toEqual([]);
 });
 
-/** The files that a section of docs/how-it-works.md names in its tables. */
-const namedAfter = (title: string): readonly string[] => {
-  const [, section = ""] = readFileSync("docs/how-it-works.md", "utf8").split(`\n${title}\n`);
-  const [tables = ""] = section.split(/\n(?:#|Beside|`)/);
-  return [...tables.matchAll(/`(src\/[^`]+\.ts)`/g)].map(([, path = ""]) => path);
-};
+/** The files that a section of docs/how-it-works.md names: on its road, and beside it. */
+function namedIn(title: string) {
+  const [, section = ""] = readFileSync("docs/how-it-works.md", "utf8").split(`\n## ${title}\n`);
+  const [road = "", beside = ""] = section.split(/\n## /)[0]?.split("\nBeside") ?? [];
+  const filesIn = (text: string) =>
+    [...text.matchAll(/`(src\/(?:[^`{]+\/)?)\{?([^`}]+)\}?(\.ts)`/g)].flatMap(
+      ([, folder, names = "", ending]) =>
+        names.split(",").map((name) => `${folder}${name}${ending}`),
+    );
+  const lines = filesIn(road).flatMap((path) => readFileSync(path, "utf8").trimEnd().split("\n"));
+  console.info(`${title}: ${filesIn(road).length} files, ${lines.length} lines`);
+  return { road: filesIn(road), beside: new Set(filesIn(beside)), lines: lines.length };
+}
 
-/** What a file needs of others when it runs. */
+/** What a file needs of others when it runs. Of the commands that program.ts loads, each road has its own. */
 const neededBy = (path: string): readonly string[] =>
   [
     ...readFileSync(path, "utf8").matchAll(
       /^(?:im|ex)port (?!type\b)[^"]*"(\.[^"]+)"|import\("(\.[^"]+)"\)/gm,
     ),
-  ].map(([, loaded, typed = ""]) => normalize(`${dirname(path)}/${loaded ?? typed}`));
+  ]
+    .map(([, loaded, typed = ""]) => normalize(`${dirname(path)}/${loaded ?? typed}`))
+    .filter((target) => path !== "src/program.ts" || !/^src\/(?:commands|wings)\//.test(target));
 
-test("the road of one bill in docs/how-it-works.md is the true one, of at most 14 files", () => {
-  const road = namedAfter("## The road of one bill");
-  const beside = namedAfter("Beside the road, each for one question:");
-  const lines = road.flatMap((path) => readFileSync(path, "utf8").trimEnd().split("\n")).length;
-  console.info(`the road of one bill: ${road.length} files, ${lines} lines`);
-  expect(road).toHaveLength(14);
-  // It was 6,289 once, in 39 files.
-  expect(lines).toBeLessThanOrEqual(2_561);
-  const needed = new Set(road.flatMap(neededBy));
-  const isOfRoad = (path: string) => /^src\/core\/(?:sync|store|exchange)\//.test(path);
-  const others = [...needed].filter((path) => isOfRoad(path) && !road.includes(path));
-  expect(new Set(beside)).toEqual(new Set(others));
-  // The client is made by session.ts, beside the road.
-  const led = new Set([...needed, ...beside.flatMap(neededBy)]);
-  expect(road.slice(1).filter((path) => !led.has(path))).toEqual([]);
+test.each([
+  // It was 6,289 lines once, in 39 files.
+  ["bill", 14, 2_561, /^src\/(?:core|accounts|check|commands)\//],
+  ["break", 12, 3_220, /^src\/(?:check|commands|books)\//],
+] as const)(
+  "the road of one %s in docs/how-it-works.md is the true one, of at most %i files and %i lines",
+  (subject, filesMax, linesMax, rooms) => {
+    const { road, beside, lines } = namedIn(`The road of one ${subject}`);
+    expect(road.length).toBeLessThanOrEqual(filesMax);
+    expect(lines).toBeLessThanOrEqual(linesMax);
+    const needed = new Set(road.flatMap(neededBy));
+    const others = [...needed].filter((path) => rooms.test(path) && !road.includes(path));
+    expect(beside).toEqual(new Set(others));
+    // The client is made by session.ts, beside the road. A command is typed.
+    const led = new Set([...needed, ...[...beside].flatMap(neededBy)]);
+    const isTyped = (path: string) => /^src\/(?:program\.ts$|commands\/)/.test(path);
+    expect(road.filter((path) => !isTyped(path) && !led.has(path))).toEqual([]);
+  },
+);
+
+test("the road of one setting in docs/how-it-works.md has every file that names it, six of them to follow", () => {
+  const { road, beside } = namedIn("The road of one setting");
+  expect(road.length).toBeLessThanOrEqual(6);
+  const named = files.filter(({ text }) => /\b(?:SYNC_SETTLE_MINUTES|settleLagMs)\b/.test(text));
+  expect(new Set([...road, ...beside])).toEqual(new Set(named.map(({ path }) => path)));
 });

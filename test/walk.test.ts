@@ -10,7 +10,7 @@ import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
 import { type Interval, lengthMs, subtract } from "../src/core/words/intervals.ts";
 import type { PlannedWindow } from "../src/core/words/ledger.ts";
 import type { PageCommit } from "../src/core/words/page.ts";
-import { isAnew } from "../src/core/words/window-cursor.ts";
+import { isAnew } from "../src/core/words/page.ts";
 import { ContradictionError } from "../src/lib/errors.ts";
 import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
 import { type LedgerBill, snowflake } from "../src/wings/sandbox/entry.ts";

@@ -1,5 +1,5 @@
 import type { ProductType } from "../../src/core/contract/product-types.ts";
-import { isAnew } from "../../src/core/words/window-cursor.ts";
+import { isAnew } from "../../src/core/words/page.ts";
 import { epochMs, retentionMs } from "../../src/lib/time.ts";
 import { compareWithLedger } from "../../src/wings/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";

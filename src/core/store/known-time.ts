@@ -13,8 +13,8 @@ import {
 } from "../postgres/values.ts";
 import { accountFlags } from "../views/ledgers.ts";
 import type { KnownTime, Ledger } from "../words/ledger.ts";
+import { isAnew } from "../words/page.ts";
 import { horizonAt, startSlackMs } from "../words/plan.ts";
-import { isAnew } from "../words/window-cursor.ts";
 
 type TimesRow = Record<"covered" | "lost" | "recovered", IntervalsJson> & {
   account: string;

@@ -5,9 +5,8 @@ import { contradictoryIds } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { interval, lengthMs } from "../../words/intervals.ts";
 import type { Ledger, PlannedWindow } from "../../words/ledger.ts";
-import type { PageCommit, ReadRows, WalkEnd } from "../../words/page.ts";
+import { type PageCommit, type ReadRows, type WalkEnd, WindowCursor } from "../../words/page.ts";
 import { horizonAt, settledUntil, startSlackMs } from "../../words/plan.ts";
-import { WindowCursor } from "../../words/window-cursor.ts";
 import type { Answer, Doubt, IdTimeOrder, PageLengths } from "./answers.ts";
 import { OutOfRangeRows } from "./out-of-range-rows.ts";
 import {
