@@ -8,7 +8,7 @@ import type { Break } from "../src/check/reconcile/breaks.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { dayMs } from "../src/lib/time.ts";
-import { units } from "../src/wings/sandbox/money.ts";
+import { grain, units } from "../src/wings/sandbox/money.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
@@ -86,7 +86,7 @@ const isBlurred = ({ kind, damaged: { bills } }: Case, billId: string) => {
   const isHidden = together.length > 1 && together.some(({ balance }) => balance === null);
   return (kind.missingPercent ?? 0) > 1 || isHidden;
 };
-const toleranceOf = ({ rounds }: Habits) => (rounds === true ? 1n : 0n);
+const toleranceOf = ({ rounds }: Habits) => (rounds === true ? grain : 0n);
 const isOf = (cause: Cause, found: Break | undefined) =>
   causes[cause].test(found?.explanation ?? "");
 const breaksOf = ({ account }: Case) => breaks.get(account) ?? [];

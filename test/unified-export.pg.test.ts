@@ -7,7 +7,7 @@ import { bookings, feeBooking } from "../src/books/export/bookings.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import type { Bill } from "../src/core/contract/bill.ts";
 import { dayMs, epochMs, hourMs, isoTime } from "../src/lib/time.ts";
-import { type Units, unifiedPlaces, units } from "../src/wings/sandbox/money.ts";
+import { type Units, units } from "../src/wings/sandbox/money.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { aBill } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 
 const tools = ["hledger", "beancount"] as const;
-const started = units("1000", unifiedPlaces);
+const started = units("1000");
 /** From units of a unified account to those of a journal's sums. */
 const widened = (moved: Units): bigint => moved * 10n ** 14n;
 

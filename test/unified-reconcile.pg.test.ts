@@ -10,7 +10,7 @@ import { inTransaction } from "../src/core/postgres/connect.ts";
 import { upsertBills } from "../src/core/store/store-bills.ts";
 import { epochMs, hourMs } from "../src/lib/time.ts";
 import { snowflake } from "../src/wings/sandbox/entry.ts";
-import { decimalText, unifiedPlaces, units } from "../src/wings/sandbox/money.ts";
+import { decimalText, units } from "../src/wings/sandbox/money.ts";
 import { pick, seededRandom } from "../src/wings/sandbox/random.ts";
 import { aBill, billAt } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
@@ -36,7 +36,6 @@ async function check(account: string, isFull = false) {
 }
 
 const uncovered = { uncovered: [...unifiedProductTypes] };
-const textOf = (decimal: bigint) => decimalText(decimal, "needed", unifiedPlaces);
 
 /** What each bill moved by the views, and what it truly moved. */
 async function wronglyMoved(account: string, bills: readonly UnifiedBill[]) {
@@ -53,7 +52,8 @@ async function wronglyMoved(account: string, bills: readonly UnifiedBill[]) {
   const shown = new Map(rows.map((row) => [`${row.product_type}/${row.bill_id}`, row]));
   return bills.flatMap((bill) => {
     const row = shown.get(`${bill.productType}/${bill.billId}`);
-    const isRight = row?.amount === textOf(bill.movedAmount) && row.fee === textOf(bill.movedFee);
+    const isRight =
+      row?.amount === decimalText(bill.movedAmount) && row.fee === decimalText(bill.movedFee);
     return isRight ? [] : [{ bill, row }];
   });
 }
@@ -79,8 +79,8 @@ function liquidatedOf(bills: readonly UnifiedBill[]): readonly (readonly string[
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([coin, of]) => [
       coin,
-      textOf(of.reduce((sum, { movedAmount }) => sum + movedAmount, 0n)),
-      textOf(of.reduce((sum, { movedFee }) => sum + movedFee, 0n)),
+      decimalText(of.reduce((sum, { movedAmount }) => sum + movedAmount, 0n)),
+      decimalText(of.reduce((sum, { movedFee }) => sum + movedFee, 0n)),
     ]);
 }
 
@@ -137,7 +137,7 @@ describe("a break of a unified account's balance", () => {
       account,
       bills.filter((bill) => bill !== lost),
     );
-    const missing = textOf(lost.movedAmount + lost.movedFee);
+    const missing = decimalText(lost.movedAmount + lost.movedFee);
     const wanted = [
       {
         ...{ kind: "balance", ledger: "UTA", coin: "USDT", state: "open" },
@@ -270,8 +270,6 @@ test.each([false, true])(
 const ledgerOf = (account: string, areIdsReused = false) =>
   unifiedLedger(seededRandom(account), { areSomeLate: true, areIdsReused });
 
-const exact = (text: string) => units(text, unifiedPlaces);
-
 /** On how many bills and days an account's balances do not follow. */
 async function offs(account: string) {
   const { rows } = await db.execute(sql`
@@ -357,7 +355,7 @@ describe("bills that are booked after their times", () => {
       expect(breaks, account).toMatchObject([
         { kind: "balance", ledger: "UTA", coin: lost.coin, state: "open" },
       ]);
-      expect(exact(breaks[0]?.difference ?? "0")).toBe(lost.movedAmount + lost.movedFee);
+      expect(units(breaks[0]?.difference ?? "0")).toBe(lost.movedAmount + lost.movedFee);
       expect(await offs(account)).toEqual({ activity: 1, days: 1 });
       await storeUnified(db, account, [lost], uncovered);
       const { breaks: left, isFull } = await check(account);

@@ -101,7 +101,7 @@ const rollforward = async (view: "daily" | "monthly"): Promise<readonly Row[]> =
 };
 
 /** In units of 1e-8, like what was drawn. */
-const drawnUnits = (text: string): Units => exactUnits(text) / 10n ** 22n;
+const drawnUnits = (text: string): Units => exactUnits(text) / 10n ** 14n;
 
 const rowsOf = (rows: readonly Row[], { wallet, coin }: Drawn) =>
   rows.filter((row) => row.wallet === wallet && row.coin === coin);
@@ -161,14 +161,14 @@ test.each(["hledger", "beancount"] as const)(
       const { wallet, coin } = drawn;
       expect(sums.get(`Assets:Exchange:${name}:${wallet}:${coin} ${coin}`)).toBe(0n);
       const closing = sums.get(`Equity:Exchange:${name}:${wallet}:Closing ${coin}`) ?? 0n;
-      expect(closing / 10n ** 22n).toBe(leftAt(drawn));
+      expect(closing / 10n ** 14n).toBe(leftAt(drawn));
       expect(stderr).toMatch(
         new RegExp(`^warning: seam/.*${wallet}.* w(as|ere) not read from 2026-11-02 03:00`, "m"),
       );
     }
-    expect(sums.get(`Assets:Exchange:${name}:UTA:USDT USDT`)).toBe(leftAt(unified) * 10n ** 22n);
+    expect(sums.get(`Assets:Exchange:${name}:UTA:USDT USDT`)).toBe(leftAt(unified) * 10n ** 14n);
     expect(sums.get(`Equity:Exchange:${name}:UTA:Opening USDT`)).toBe(
-      -unified.started * 10n ** 22n,
+      -unified.started * 10n ** 14n,
     );
     expect(stdout).not.toMatch(/discrepancy/i);
   },

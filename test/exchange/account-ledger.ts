@@ -1,22 +1,25 @@
 import { businessTypes } from "../../src/core/contract/business-types.ts";
-import { isDemoProductType, type ProductType } from "../../src/core/contract/product-types.ts";
-import { unifiedBusinessTypes } from "../../src/core/contract/unified-business-types.ts";
 import {
-  accountCounter,
-  type Book,
+  classicProductTypes,
+  isDemoProductType,
+  isUnified,
+  type ProductType,
+} from "../../src/core/contract/product-types.ts";
+import { unifiedBusinessTypes } from "../../src/core/contract/unified-business-types.ts";
+import type { Book } from "../../src/wings/sandbox/book.ts";
+import {
   type LedgerBill,
-  snowflake,
+  snowflakes,
   snowflakeTime,
   type WireBill,
 } from "../../src/wings/sandbox/entry.ts";
 import type { WireAccountMode } from "../../src/wings/sandbox/exchange/credential.ts";
 import { type AccountBills, type BooksOptions, openBooks } from "../../src/wings/sandbox/ledger.ts";
-import { decimalText, type Units, unifiedPlaces, units } from "../../src/wings/sandbox/money.ts";
-import { profiles } from "../../src/wings/sandbox/profiles.ts";
-import { unifiedOpenings } from "../../src/wings/sandbox/unified/rows.ts";
+import { decimalText, type Units, units } from "../../src/wings/sandbox/money.ts";
+import { type DrawnType, openingOf } from "../../src/wings/sandbox/profiles.ts";
 import { withId } from "./ledger.ts";
 
-export type LedgerOptions = Omit<BooksOptions, "types" | "unifiedDensity"> & {
+export type LedgerOptions = Omit<BooksOptions, "typesOf" | "unifiedDensity"> & {
   /** Whether every bill's type has a category. Default false: types occur that nobody has heard of. */
   readonly isClassified?: boolean;
   /** The account's modes over time, oldest first. Default classic at all times. */
@@ -40,89 +43,67 @@ export type UnifiedKind = {
 export const unheardOfTypes = ["pre_market_vault_adjust_v3", "Loyalty-Yield"] as const;
 const unheardOfUnifiedTypes = ["PRE_MARKET_VAULT_ADJUST", "Loyalty-Yield-UTA"] as const;
 
-const everyType = {
-  classic: [...businessTypes.map(({ code }) => code), ...unheardOfTypes],
-  unified: [...unifiedBusinessTypes.map(({ code }) => code), ...unheardOfUnifiedTypes],
-};
+/** Each type occurs in one ledger: of a classic account the first wanted one, of a unified account the one that its name tells. */
+const everyTypeOf =
+  (wanted: readonly ProductType[]) =>
+  (productType: DrawnType): readonly string[] => {
+    if (!isUnified(productType)) return productType === wanted[0] ? everyClassicType : [];
+    return everyUnifiedType.filter((type) => unifiedLedgerOf(type) === productType);
+  };
+const everyClassicType = [...businessTypes.map(({ code }) => code), ...unheardOfTypes];
+const everyUnifiedType = [
+  ...unifiedBusinessTypes.map(({ code }) => code),
+  ...unheardOfUnifiedTypes,
+];
+
+function unifiedLedgerOf(type: string): DrawnType {
+  if (/TRANSFER|REFUND|PAPTRADING|BONUS|EXCHANGE|CONVER|DELIST|SMALL_ASSET|REBASE|TRACE/.test(type))
+    return "UTA-OTHER";
+  if (/BORROW|REPAYMENT|INTEREST|^LIQ_|Loyalty/.test(type)) return "UTA-MARGIN";
+  return type.startsWith("ORDER_") ? "UTA-SPOT" : "UTA-USDT-FUTURES";
+}
 
 /** The ledger of an account that may change its mode, as an exchange may serve it. */
 export function makeLedger(options: LedgerOptions): AccountBills {
   const { isClassified = false, modes = alwaysClassic, unified: kind = {}, ...others } = options;
-  const { classic, unified, span, ledger } = openBooks({
+  const { books, span, ledger } = openBooks({
     ...others,
-    ...(!isClassified && { types: everyType }),
+    ...(!isClassified && { typesOf: everyTypeOf(options.productTypes ?? classicProductTypes) }),
     ...(kind.density !== undefined && { unifiedDensity: kind.density }),
   });
-  const sides = { classic: classicSide(classic), unified: unifiedSide(unified) };
-  let before: { readonly side: Side; readonly to: number } | undefined;
-  for (const phase of phasesOf(modes, span.from, span.to)) {
-    const side = phase.isUnified ? sides.unified : sides.classic;
-    // A classic account that opens gets its balances by its first bills.
-    if (before === undefined && phase.isUnified) side.enter(phase.from, new Map());
-    if (before !== undefined && before.side !== side)
-      side.enter(phase.from, before.side.leave(before.to));
-    side.play(phase);
-    before = { side, to: phase.to };
+  let before: { readonly books: readonly Book[]; readonly to: number } | undefined;
+  for (const { isUnified, from, to } of phasesOf(modes, span.from, span.to)) {
+    const now = isUnified ? books.unified : books.classic;
+    if (before?.books !== now)
+      enter(now, from, before === undefined ? new Map() : leave(before.books, before.to));
+    for (const book of now) book.play({ from, to });
+    before = { books: now, to };
   }
   return ofKind(ledger(), kind, options.account ?? 0);
 }
 
-/** An amount of each coin, in units of 1e-8. */
-type Amounts = ReadonlyMap<string, Units>;
+/** Books what the account brings when it comes into a mode. A wallet gets of other coins what wallets usually begin with. */
+function enter(books: readonly Book[], at: number, amounts: ReadonlyMap<string, Units>): void {
+  for (const { coins, balances, transfer } of books)
+    for (const coin of coins) {
+      const amount = amounts.get(coin) ?? (balances.has(coin) ? 0n : openingOf(coin));
+      if (amount > 0n) transfer(at, coin, amount);
+    }
+}
 
-/** An account while it is of one mode. */
-type Side = Pick<Book, "play"> & {
-  /** Books what the account brings when it comes into this mode. */
-  enter(at: number, amounts: Amounts): void;
-  /** Takes out everything just before `at`. @returns what it was. */
-  leave(at: number): Amounts;
-};
-
-const classicSide = (books: ReturnType<typeof openBooks>["classic"]): Side => ({
-  play(phase) {
-    for (const book of books) book.play(phase);
-  },
-  enter(at, amounts) {
-    for (const { productType, balances, transfer } of books)
-      for (const { coin, opening } of profiles[productType].coins) {
-        const amount = amounts.get(coin) ?? (balances.has(coin) ? 0n : opening);
-        if (amount > 0n) transfer(at, coin, amount);
-      }
-  },
-  leave(at) {
-    const sums = new Map<string, Units>();
-    // Demo trading has its own coins, which stay where they are.
-    for (const { balances, transfer } of books.filter(
-      (book) => !isDemoProductType(book.productType),
-    ))
-      for (const [coin, balance] of balances) {
-        if (balance <= 0n) continue;
-        transfer(at - 1, coin, -balance);
-        sums.set(coin, (sums.get(coin) ?? 0n) + balance);
-      }
-    return sums;
-  },
-});
-
-/** How many unified units of 1e-16 make a classic unit of 1e-8. */
-const finer: Units = 10n ** 8n;
-
-/** One transfer for each coin, all in one millisecond. An account that opens also gets the usual other coins. */
-const unifiedSide = ({ play, balances, transfer }: Book): Side => ({
-  play,
-  enter(at, amounts) {
-    const brought = [...amounts].map(([coin, amount]) => [coin, amount * finer] as const);
-    const all = new Map([...(balances.size === 0 ? unifiedOpenings : []), ...brought]);
-    for (const [coin, amount] of all) transfer(at, coin, amount);
-  },
-  leave(at) {
-    const taken = [...balances]
-      .map(([coin, balance]) => [coin, balance / finer] as const)
-      .filter(([, amount]) => amount > 0n);
-    for (const [coin, amount] of taken) transfer(at - 1, coin, -amount * finer);
-    return new Map(taken);
-  },
-});
+/** Takes out everything just before `at`, but demo coins. @returns what it was. */
+function leave(books: readonly Book[], at: number): ReadonlyMap<string, Units> {
+  const sums = new Map<string, Units>();
+  for (const { balances, bills, transfer } of books) {
+    if (Object.keys(bills).some(isDemoProductType)) continue;
+    for (const [coin, balance] of balances) {
+      if (balance <= 0n) continue;
+      transfer(at - 1, coin, -balance);
+      sums.set(coin, (sums.get(coin) ?? 0n) + balance);
+    }
+  }
+  return sums;
+}
 
 /** The account's mode from a time on, in milliseconds since the Unix epoch. */
 export type ModeChange = { readonly at: number; readonly mode: WireAccountMode };
@@ -163,17 +144,14 @@ export const isInTransit = (mode: WireAccountMode): boolean =>
 function ofKind(ledger: AccountBills, kind: UnifiedKind, account: number): AccountBills {
   const { isFuturesFeeInside = false, areIdsReused = false, positionsSince = 0 } = kind;
   const change = (productType: ProductType, all: readonly LedgerBill[]) => {
-    if (!/^UTA-(SPOT|MARGIN|OTHER|.*-FUTURES)$/.test(productType)) return all;
-    const counters = new Map<number, number>();
+    if (!isUnified(productType)) return all;
+    const idAt = snowflakes(account);
     return all.map((bill): LedgerBill => {
       let row = bill.row as WireBill;
       if (bill.cTime < positionsSince) row = withoutPosition(row);
       if (isFuturesFeeInside && productType.endsWith("-FUTURES")) row = withFeeInside(row);
       if (!areIdsReused) return { ...bill, row };
-      const bookedAt = snowflakeTime(bill.billId);
-      const counter = (counters.get(bookedAt) ?? -1) + 1;
-      counters.set(bookedAt, counter);
-      const billId = snowflake(bookedAt, accountCounter(counter, account));
+      const billId = idAt(snowflakeTime(bill.billId));
       return { ...bill, billId, row: withId(row, billId) };
     });
   };
@@ -193,7 +171,6 @@ const withoutPosition = ({
 
 function withFeeInside(row: WireBill): WireBill {
   const [amount, fee] = [String(row["amount"]), String(row["fee"])];
-  const sum = units(amount, unifiedPlaces) + units(fee, unifiedPlaces);
-  const places = /\.\d{16}$/.test(amount) ? "all" : "needed";
-  return { ...row, amount: decimalText(sum, places, unifiedPlaces) };
+  const sum = units(amount) + units(fee);
+  return { ...row, amount: decimalText(sum) };
 }

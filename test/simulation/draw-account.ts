@@ -1,7 +1,7 @@
 import { unifiedProductTypes } from "../../src/core/contract/product-types.ts";
 import { dayMs, minuteMs, secondMs } from "../../src/lib/time.ts";
+import { profiles } from "../../src/wings/sandbox/profiles.ts";
 import { integer, pick, type Random, seededRandom } from "../../src/wings/sandbox/random.ts";
-import { unifiedProfiles } from "../../src/wings/sandbox/unified/ledger-events.ts";
 import { shuffled } from "../support/shuffled.ts";
 import type { AccountKind, History, RecordsKind, Step } from "./history.ts";
 
@@ -20,7 +20,7 @@ export function withAccount(history: History): History {
 
 function drawAccount(random: Random, { steps }: History, isUnified: boolean): AccountKind {
   const productTypes = shuffled(random, unifiedProductTypes).slice(0, random() < 0.7 ? 1 : 2);
-  const most = Math.max(...productTypes.map((type) => unifiedProfiles[type].events));
+  const most = Math.max(...productTypes.map((type) => profiles[type].events));
   return {
     modes: isUnified ? [{ atMs: 0, mode: drawUnified(random) }] : drawModes(random, steps),
     productTypes,

@@ -168,7 +168,7 @@ function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {
   const wanted = shuffled(random, classicProductTypes).slice(0, random() < 0.7 ? 1 : 2);
   const futureDays = Math.ceil(spanMs / dayMs) + 3;
   // Some 60 to 400 trades in 90 days, in addition to what each product type always has.
-  const most = Math.max(...wanted.map((productType) => profiles[productType].bills));
+  const most = Math.max(...wanted.map((productType) => profiles[productType].events));
   const bursts = Array.from({ length: integer(random, 0, 3) }, () => ({
     atMs: integer(random, -80 * dayMs, Math.max(0, spanMs - dayMs)),
     bills: integer(random, 20, 320),

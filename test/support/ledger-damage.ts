@@ -1,5 +1,5 @@
 import { dayMs } from "../../src/lib/time.ts";
-import { decimalText, type Units, units } from "../../src/wings/sandbox/money.ts";
+import { decimalText, grain, type Units, units } from "../../src/wings/sandbox/money.ts";
 import { integer, type Random } from "../../src/wings/sandbox/random.ts";
 import type { TrueBill } from "./small-ledger.ts";
 
@@ -60,7 +60,7 @@ export const damages = {
     names: ["missing"],
   },
   "amount + 1e-8": {
-    does: one((bill) => [withAmount(bill, 1n)], moves),
+    does: one((bill) => [withAmount(bill, grain)], moves),
     // Two units, if the bill is one that was rounded.
     names: ["rounding", "missing", "balance"],
   },

@@ -2,8 +2,9 @@ import { type Bill, noPosition } from "../../src/core/contract/bill.ts";
 import { businessTypes } from "../../src/core/contract/business-types.ts";
 import type { Database } from "../../src/core/postgres/connect.ts";
 import { dayMs, epochMs, hourMs } from "../../src/lib/time.ts";
-import { drawMovement, movesBalance, snowflake } from "../../src/wings/sandbox/entry.ts";
-import { decimalText, type Units, units } from "../../src/wings/sandbox/money.ts";
+import { snowflake } from "../../src/wings/sandbox/entry.ts";
+import { decimalText, grain, type Units, units } from "../../src/wings/sandbox/money.ts";
+import { drawMovement, movesBalance } from "../../src/wings/sandbox/moves.ts";
 import { integer, pick, type Random } from "../../src/wings/sandbox/random.ts";
 import { unheardOfTypes } from "../exchange/account-ledger.ts";
 import { shuffled } from "./shuffled.ts";
@@ -82,8 +83,8 @@ function withCoupons(
 const categories = new Map(businessTypes.map(({ code, category }) => [code, category]));
 
 function oddity(random: Random, businessType: string, { rounds, erratic }: Habits): Units {
-  if (businessType === erratic) return BigInt(integer(random, 1_000, 1_000_000));
-  return rounds === true && random() < 0.2 ? (random() < 0.5 ? 1n : -1n) : 0n;
+  if (businessType === erratic) return BigInt(integer(random, 1_000, 1_000_000)) * grain;
+  return rounds === true && random() < 0.2 ? (random() < 0.5 ? grain : -grain) : 0n;
 }
 
 type Moment = { readonly cTime: number; readonly businessType: string; readonly billId: string };

@@ -8,13 +8,7 @@ import { unifiedBusinessTypes } from "../../src/core/contract/unified-business-t
 import type { Database } from "../../src/core/postgres/connect.ts";
 import { dayMs, epochMs, hourMs } from "../../src/lib/time.ts";
 import { snowflake } from "../../src/wings/sandbox/entry.ts";
-import {
-  decimalText,
-  drawUnits,
-  type Units,
-  unifiedPlaces,
-  units,
-} from "../../src/wings/sandbox/money.ts";
+import { decimalText, drawUnits, type Units, units } from "../../src/wings/sandbox/money.ts";
 import { integer, pick, type Random } from "../../src/wings/sandbox/random.ts";
 import { shuffled } from "./shuffled.ts";
 import { coverLedger, storeBills } from "./stored-ledger.ts";
@@ -40,14 +34,11 @@ export type UnifiedBill = Bill & {
   readonly movedFee: Units;
 };
 
-const exact = (coins: string): Units => units(coins, unifiedPlaces);
-const text = (amount: Units): string => decimalText(amount, "needed", unifiedPlaces);
-
 export const unifiedStart = Date.UTC(2026, 9, 1);
 export const unifiedEnd = unifiedStart + 31 * 24 * hourMs;
 
 const coins = ["USDT", "BTC", "BGB", "rTOWN"];
-const opening = exact("1000");
+const opening = units("1000");
 
 const usual = ["ORDER_DEALT_IN", "ORDER_DEALT_FROZEN_OUT", "OPEN_LONG", "CLOSE_LONG", "BUY_DEAL"];
 
@@ -73,7 +64,7 @@ export function unifiedLedger(random: Random, habits: UnifiedHabits = {}): Unifi
   return schedule(random, habits).map(({ type, cTime, billId, productType }) => {
     const coin = pick(random, coins);
     const hasFee = ["spot", "trade", "liquidation"].includes(type.category);
-    const fee = hasFee && random() < 0.8 ? -drawUnits(random, exact("0.02")) : 0n;
+    const fee = hasFee && random() < 0.8 ? -drawUnits(random, units("0.02")) : 0n;
     const principal = /_OPEN_|^OPEN_/.test(type.code) ? 0n : drawn(random, type.code);
     const isStill = isAmong(still, type);
     const amount = isAmong(feesBeside, type) ? principal : principal + fee;
@@ -83,12 +74,12 @@ export function unifiedLedger(random: Random, habits: UnifiedHabits = {}): Unifi
     return {
       billId,
       symbol: productType === "UTA-OTHER" ? null : "BTCUSDT",
-      amount: text(amount),
-      fee: text(fee),
+      amount: decimalText(amount),
+      fee: decimalText(fee),
       feeByCoupon: null,
       businessType: type.code,
       coin,
-      balance: random() < 0.01 ? null : text(balance),
+      balance: random() < 0.01 ? null : decimalText(balance),
       cTime: epochMs(cTime),
       ...positionOf(random, productType),
       extra: null,
@@ -105,12 +96,12 @@ const positionOf = (random: Random, productType: UnifiedProductType) =>
     ? noPosition
     : {
         positionType: pick(random, ["crossed", "isolated"]),
-        positionAmount: text(drawUnits(random, exact("3"))),
-        positionBalance: text(drawUnits(random, exact("30"))),
+        positionAmount: decimalText(drawUnits(random, units("3"))),
+        positionBalance: decimalText(drawUnits(random, units("30"))),
       };
 
 const drawn = (random: Random, code: string): Units => {
-  const amount = drawUnits(random, exact("4"));
+  const amount = drawUnits(random, units("4"));
   return /_OUT$|REPAYMENT|_SHORT$/.test(code) ? -amount : amount;
 };
 

@@ -1,4 +1,3 @@
-import { businessTypes } from "../../core/contract/business-types.ts";
 import {
   classicProductTypes,
   fundingWallet,
@@ -8,13 +7,12 @@ import {
   productTypes,
   spotWallet,
 } from "../../core/contract/product-types.ts";
-import { unifiedBusinessTypes } from "../../core/contract/unified-business-types.ts";
 import type { AccountMode } from "../../core/words/account-state.ts";
 import { dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
-import { classicBook } from "./classic-book.ts";
-import { accountCounter, type LedgerBill } from "./entry.ts";
-import { unifiedBook } from "./unified/book.ts";
-import { unifiedOpenings } from "./unified/rows.ts";
+import { type Book, openBook } from "./book.ts";
+import type { LedgerBill } from "./entry.ts";
+import type { EventOptions } from "./events.ts";
+import { openingOf } from "./profiles.ts";
 import { type ApartWallet, walletBills } from "./wallet-books.ts";
 
 export type AccountBills = {
@@ -48,72 +46,53 @@ export function makeLedger({
   mode,
   ...options
 }: LedgerOptions & { readonly mode: AccountMode }): AccountBills {
-  const { classic, unified, span, ledger } = openBooks(options);
-  if (mode === "classic") for (const book of classic) book.play(span);
-  else {
-    for (const [coin, amount] of unifiedOpenings) unified.transfer(span.from, coin, amount);
-    unified.play(span);
+  const { books, span, ledger } = openBooks(options);
+  for (const book of books[mode]) {
+    for (const coin of book.coins) book.transfer(span.from, coin, openingOf(coin));
+    book.play(span);
   }
   return ledger();
 }
 
-const classified = (listed: readonly { readonly code: string; readonly category: string }[]) =>
-  listed.flatMap(({ code, category }) => (category === "unclassified" ? [] : [code]));
-
-const classifiedTypes = {
-  classic: classified(businessTypes),
-  unified: classified(unifiedBusinessTypes),
-};
-
-export type BooksOptions = LedgerOptions & {
-  /** How many days the ledger reaches back. Default 100. */
-  readonly days?: number;
-  /** Factors on the number of trades. Default 1: see profiles.ts. */
-  readonly density?: number;
-  readonly unifiedDensity?: number;
-  /**
-   * Moments with a bill each, and one bill in the millisecond before and after. Default every
-   * seventh day from the horizon on, every thirtieth in a unified account.
-   */
-  readonly edges?: readonly number[];
-  /** Business types of which each occurs. Default all that have a category. */
-  readonly types?: typeof classifiedTypes;
-};
+export type BooksOptions = LedgerOptions &
+  Pick<EventOptions, "edges" | "typesOf"> & {
+    /** How many days the ledger reaches back. Default 100. */
+    readonly days?: number;
+    /** Factors on the number of trades. Default 1: see profiles.ts. */
+    readonly density?: number;
+    readonly unifiedDensity?: number;
+  };
 
 /** An account's empty books of both modes, and the ledger that they make once they are played. */
 export function openBooks(options: BooksOptions) {
-  const { seed, days = 100, futureDays = 2, account = 0, edges, density = 1 } = options;
-  const { unifiedDensity = density, types = classifiedTypes } = options;
-  const { productTypes: wanted = productTypes } = options;
+  const { days = 100, futureDays = 2, account = 0, density = 1, ...others } = options;
+  const { seed, unifiedDensity = density, productTypes: wanted = productTypes } = options;
   const now = Math.floor(options.now);
   const span = { from: now - days * dayMs, to: now + futureDays * dayMs };
-  const counterOf = (counter: number) => accountCounter(counter, account);
-  const common = { ...span, now, seed, density, counterOf, ...(edges && { edges }) };
-  const classic = classicProductTypes
-    .filter((productType) => wanted.includes(productType))
-    .map((productType) =>
-      classicBook(productType, {
-        ...common,
-        types: productType === wanted[0] ? types.classic : [],
-      }),
-    );
-  const unified = unifiedBook({
-    ...{ ...common, density: unifiedDensity, types: types.unified },
-    productTypes: wanted.filter(isUnified),
-  });
+  const common = { ...others, ...span, now, account, density };
+  const [first, ...more] = wanted.filter(isUnified);
+  const books: Readonly<Record<AccountMode, readonly Book[]>> = {
+    classic: classicProductTypes
+      .filter((productType) => wanted.includes(productType))
+      .map((productType) => openBook([productType], common)),
+    unified:
+      first === undefined
+        ? []
+        : [openBook([first, ...more], { ...common, density: unifiedDensity })],
+  };
 
   function ledger(): AccountBills {
-    const none = Object.fromEntries(productTypes.map((type) => [type, []]));
+    const drawn = [...books.classic, ...books.unified].map((book) => book.bills);
     const bills: AccountBills["bills"] = Object.assign(
-      none as never,
-      ...[...classic, unified].map((book) => book.bills),
+      Object.fromEntries(productTypes.map((type) => [type, []])) as never,
+      ...drawn,
     );
-    const walletOf = (wallet: ApartWallet, others: readonly ProductType[]) =>
+    const billsIn = (wallet: ApartWallet, others: readonly ProductType[]) =>
       wanted.includes(wallet)
         ? walletBills(
             wallet,
             others.flatMap((other) => bills[other]),
-            { seed, counterOf },
+            { seed, account },
           )
         : [];
     const live = classicProductTypes.filter((productType) => !isDemoProductType(productType));
@@ -121,10 +100,10 @@ export function openBooks(options: BooksOptions) {
       now: epochMs(now),
       bills: {
         ...bills,
-        [spotWallet]: walletOf(spotWallet, live),
-        [fundingWallet]: walletOf(fundingWallet, ["UTA-OTHER"]),
+        [spotWallet]: billsIn(spotWallet, live),
+        [fundingWallet]: billsIn(fundingWallet, ["UTA-OTHER"]),
       },
     };
   }
-  return { classic, unified, span, ledger };
+  return { books, span, ledger };
 }

@@ -21,8 +21,8 @@ export const makeContracts = (
   productType: ClassicProductType,
   now: number,
 ): readonly ContractRecord[] =>
-  profiles[productType].coins.flatMap(({ coin, symbols }) =>
-    symbols.map((symbol, place) => contract(symbol, coin, { place, now })),
+  profiles[productType].instruments.map(({ symbol, coin }, place) =>
+    contract(symbol, coin, { place, now }),
   );
 
 function contract(

@@ -1,8 +1,8 @@
 import { groupedType } from "../../core/contract/business-types.ts";
 import { fundingWallet, spotWallet } from "../../core/contract/product-types.ts";
 import { dayMs, epochMs, minuteMs } from "../../lib/time.ts";
-import { type LedgerBill, snowflake } from "./entry.ts";
-import { decimalText, drawUnits, type Units, unifiedPlaces, units } from "./money.ts";
+import { type LedgerBill, snowflakes } from "./entry.ts";
+import { decimalText, drawUnits, type Units, units } from "./money.ts";
 import { integer, type Random, seededRandom } from "./random.ts";
 
 export type ApartWallet = typeof spotWallet | typeof fundingWallet;
@@ -12,16 +12,10 @@ type Move = {
   readonly coin: string;
   readonly group: string;
   readonly type: string;
-  /** In units of 1e-16. */
   readonly amount: Units;
   readonly fee?: Units;
   /** Whether the exchange has a record of it. */
   readonly isWithdrawal?: boolean;
-};
-
-type WalletOptions = {
-  readonly seed: string | number;
-  readonly counterOf: (counter: number) => number;
 };
 
 // Of the transfers of other ledgers: see business-types.ts and unified-business-types.ts.
@@ -35,22 +29,19 @@ const transferType = /^trans_(?:from|to)_exchange$|^TRANSFER_(?:IN|OUT)$/;
 export function walletBills(
   wallet: ApartWallet,
   others: readonly LedgerBill[],
-  { seed, counterOf }: WalletOptions,
+  { seed, account }: { readonly seed: string | number; readonly account: number },
 ): readonly LedgerBill[] {
   const random = seededRandom(`${seed}/${wallet}`);
   const isFeeInside = random() < 0.5;
   const balances = new Map<string, Units>();
-  const counters = new Map<number, number>();
+  const idAt = snowflakes(account);
   const bills: LedgerBill[] = [];
   for (const move of movesOf(random, others, wallet)) {
     const { at, coin, group, type, amount, fee = 0n } = move;
     const moved = amount + (isFeeInside && wallet === spotWallet ? 0n : fee);
     const balance = (balances.get(coin) ?? 0n) + moved;
     balances.set(coin, balance);
-    const madeAt = at + integer(random, 14, 118);
-    const counter = (counters.get(madeAt) ?? -1) + 1;
-    counters.set(madeAt, counter);
-    const id = snowflake(madeAt, counterOf(counter));
+    const id = idAt(at + integer(random, 14, 118));
     bills.push({
       billId: id,
       cTime: epochMs(at),
@@ -65,9 +56,9 @@ export function walletBills(
               coin,
               groupType: group,
               businessType: type,
-              size: text(amount),
-              balance: text(balance),
-              fees: text(fee),
+              size: decimalText(amount),
+              balance: decimalText(balance),
+              fees: decimalText(fee),
               cTime: String(at),
             }
           : {
@@ -75,16 +66,14 @@ export function walletBills(
               coin,
               groupType: group,
               type,
-              amount: text(amount),
-              balance: text(balance),
+              amount: decimalText(amount),
+              balance: decimalText(balance),
               ts: String(at),
             },
     });
   }
   return bills;
 }
-
-const text = (amount: Units): string => decimalText(amount, "needed", unifiedPlaces);
 
 // How long a withdrawal waits for its chain.
 const withdrawalMs = 3 * minuteMs;
@@ -94,7 +83,13 @@ function recordOf(wallet: ApartWallet, { at, coin, amount, fee = 0n }: Move, id:
   const madeAt = at - withdrawalMs;
   const same = {
     ...{ orderId: id, coin, clientOid: "", type: "withdraw", dest: "on_chain", chain: "TRX" },
-    ...{ size: text(-amount - fee), fee: text(fee), status: "success", confirm: "20", tag: "" },
+    ...{
+      size: decimalText(-amount - fee),
+      fee: decimalText(fee),
+      status: "success",
+      confirm: "20",
+      tag: "",
+    },
     ...{ fromAddress: "from", toAddress: "to" },
   };
   const [made, updated, transaction] = [String(madeAt), String(at), `tx-${id}`];
@@ -114,7 +109,7 @@ function movesOf(
   const legs = others
     .filter(({ businessType }) => transferType.test(businessType))
     .map((bill): Move => {
-      const sent = -units(String(Object(bill.row).amount), unifiedPlaces);
+      const sent = -units(String(Object(bill.row).amount));
       // In public answers, the two legs were 24 to 54 ms apart.
       const at = bill.cTime - integer(random, 24, 54);
       const type = sent < 0n ? "transfer_out" : "transfer_in";
