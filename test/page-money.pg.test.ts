@@ -12,6 +12,7 @@ import { businessTypes, type Category } from "../src/core/contract/business-type
 import { inTransaction, type Transaction } from "../src/core/postgres/connect.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { snowflake } from "../src/wings/sandbox/entry.ts";
+import { units } from "../src/wings/sandbox/money.ts";
 import { pick, seededRandom } from "../src/wings/sandbox/random.ts";
 import { writeBillsPage } from "../src/wings/serve/page/bills-page.ts";
 import { exportFile } from "../src/wings/serve/page/downloads.ts";
@@ -146,7 +147,7 @@ function without<Bill extends TrueBill>(bills: readonly Bill[], count: number): 
     ({ moved, cTime }, index) =>
       index > 5 &&
       index < bills.length - 5 &&
-      (moved > 10n ** 8n || moved < -(10n ** 8n)) &&
+      (moved > units("1") || moved < -units("1")) &&
       bills.filter((other) => other.cTime === cTime).length === 1,
   );
   const gone = Array.from(
