@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import { isOneOf, textArray, timeOf } from "../../core/postgres/values.ts";
-import { dayOf, withAnyBalance, withBalance } from "../../core/views/bill-sums.ts";
+import { dayOf, nearestShown, withAnyBalance } from "../../core/views/bill-sums.ts";
 import { bookedMaxOf, chainOrder } from "../../core/views/chain-order.ts";
 import {
   joinRules,
@@ -51,40 +51,23 @@ const rowsOf = ({ from, where }: Rows): SQL => sql`
 /** The bills of checked chains from the last one before a period that shows a balance, or up to the first one after it. */
 function rowsBeside(isOne: SQL, isBefore: boolean, end: number): Rows {
   const [edge, late] = [timeOf(end), bookedMaxOf("chains.wallet")];
-  const [direction, extreme] = isBefore ? [sql`desc`, sql`max`] : [sql`asc`, sql`min`];
   const day = dayOf("bills");
   const dayAt = (time: SQL) => sql`((${time}) at time zone 'UTC')::date`;
   // Columns both: beside a constant, all bills of that side are read.
   const [first, last] = isBefore
-    ? [sql`chains.nearest - ${late}`, sql`chains.edge`]
-    : [sql`chains.edge`, sql`chains.nearest + ${late} + interval '1 ms'`];
+    ? [sql`nearest.c_time - ${late}`, sql`chains.edge`]
+    : [sql`chains.edge`, sql`nearest.c_time + ${late} + interval '1 ms'`];
+  const isNear = isBefore
+    ? sql`${day} <= ${dayAt(edge)} and bills.c_time < ${edge}`
+    : sql`${day} >= ${dayAt(edge)} and bills.c_time >= ${edge}`;
   return {
     from: sql`(
-            select account, wallet, coin, product_types, ${edge} as edge, ${extreme}(nearest) as nearest
-            from (
-              select
-                chains.*,
-                (
-                  select bills.c_time
-                  from bills
-                  where bills.account = chains.account
-                    and bills.product_type = types.product_type
-                    and bills.coin = chains.coin
-                    and ${withBalance("bills")}
-                    and ${day} ${isBefore ? sql`<=` : sql`>=`} ${dayAt(edge)}
-                    and bills.c_time ${isBefore ? sql`<` : sql`>=`} ${edge}
-                  order by ${day} ${direction}, bills.c_time ${direction}
-                  limit 1
-                ) as nearest
-              from (
-                select account, wallet, coin, ${productTypesArray("wallet")} as product_types
-                from reconciled_chains
-                where ${isOne}
-              ) as chains
-              cross join unnest(product_types) as types (product_type)
-            ) as looked_up
-            group by account, wallet, coin, product_types
+            select account, wallet, coin, ${productTypesArray("wallet")} as product_types, ${edge} as edge
+            from reconciled_chains
+            where ${isOne}
           ) as chains
+          cross join lateral (${nearestShown(isBefore ? "desc" : "asc", isNear)}
+          ) as nearest
           join bills
             on bills.account = chains.account
             and bills.product_type = any(chains.product_types)

@@ -4,7 +4,7 @@ import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/p
 import type { WalletBalance } from "../contract/wallet-balances.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { isOneOf, textArray, timeOf, timeText } from "../postgres/values.ts";
-import { dayOf, withBalance } from "../views/bill-sums.ts";
+import { dayOf, nearestShown } from "../views/bill-sums.ts";
 import { chainOrder } from "../views/chain-order.ts";
 
 /** What a wallet held of each coin at the exchange's time `readAt`. */
@@ -173,30 +173,17 @@ type OfWallet = {
 function balanceAt(account: string, { wallet, from }: OfWallet): SQL {
   const isUnified = wallet === unifiedWallet;
   const about = sql`${bookedMaxMsOf(wallet) || aboutMs} * interval '1 ms'`;
-  const productTypes = textArray(isUnified ? unifiedProductTypes : [wallet]);
+  const productTypes = sql`${textArray(isUnified ? unifiedProductTypes : [wallet])}::text[]`;
   const before = sql`(told.at - ${about})`;
+  const isBefore = sql`${dayOf("bills")} <= (${before} at time zone 'UTC')::date and bills.c_time < ${before}`;
   return sql`(
-    with known as (
-      select max(last.c_time) as c_time
-      from unnest(${productTypes}::text[]) as types (product_type)
-      cross join lateral (
-        select c_time
-        from bills
-        where account = ${account}
-          and bills.product_type = types.product_type
-          and coin = told.coin
-          and ${withBalance("bills")}
-          and ${dayOf("bills")} <= (${before} at time zone 'UTC')::date
-          and c_time < ${before}
-        order by ${dayOf("bills")} desc, c_time desc
-        limit 1
-      ) as last
+    with known as (${nearestShown("desc", isBefore, { account: sql`${account}`, productTypes, coin: sql`told.coin` })}
     ),
     recent as (
       select account, product_type, bill_id, c_time, balance
       from bills
       where account = ${account}
-        and product_type = any(${productTypes}::text[])
+        and product_type = any(${productTypes})
         and coin = told.coin
         and c_time >= (select c_time - ${about} from known)
         and c_time < told.at + ${about}

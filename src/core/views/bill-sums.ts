@@ -21,6 +21,39 @@ export const withoutBalance = (alias: string): SQL => sql.raw(`num_nulls(${alias
 export const withAnyBalance = (alias: string): SQL =>
   sql.raw(`num_nulls(${alias}.balance) = any('{0,1}')`);
 
+const ofChains = {
+  account: sql`chains.account`,
+  productTypes: sql`chains.product_types`,
+  coin: sql`chains.coin`,
+};
+
+/**
+ * The day and the time of the nearest bill of a chain that shows a balance: of each product type one look-up.
+ * @param direction desc for the last such bill, asc for the first one.
+ * @param isNear says which bills, by `bills.c_time` and its day.
+ * @param chain default a row of `chains`.
+ */
+export const nearestShown = (
+  direction: "asc" | "desc",
+  isNear: SQL,
+  { account, productTypes, coin } = ofChains,
+): SQL => sql`
+        select nearest.day, nearest.c_time
+        from unnest(${productTypes}) as types (product_type)
+        cross join lateral (
+          select ${dayOf("bills")} as day, bills.c_time
+          from bills
+          where bills.account = ${account}
+            and bills.product_type = types.product_type
+            and bills.coin = ${coin}
+            and ${withBalance("bills")}
+            and ${isNear}
+          order by 1 ${sql.raw(direction)}, bills.c_time ${sql.raw(direction)}
+          limit 1
+        ) as nearest
+        order by nearest.c_time ${sql.raw(direction)}
+        limit 1`;
+
 /** The sums of some bills of one product type and business type that `walletSums` reads, by sign. @param alias of the bills. */
 export function billSums(alias: string): SQL {
   const [amount, fee, coupon] = ["amount", "fee", "fee_by_coupon"].map(

@@ -6,6 +6,7 @@ import {
   billSums,
   dayOf,
   frequentTypesArray,
+  nearestShown,
   withAnyBalance,
   withBalance,
   withoutBalance,
@@ -144,19 +145,36 @@ export function readViews(): readonly View[] {
 const dayViews = (): readonly { readonly name: string; readonly text: string }[] => {
   const part = (name: string, more: Words) =>
     sql.raw(readSqlFile(`days/${name}`, { ...words, ...more }).trimEnd());
-  const nearest = (direction: SQL, isNear: SQL) =>
-    part("nearest_shown", { direction, is_near: isNear });
   const day = dayOf("bills");
-  const shownBefore = sql`${day} <= shown.day and bills.c_time < last_time - ${bookedMaxOf("chains.wallet")}`;
+  const late = bookedMaxOf("chains.wallet");
+  const first = (isNear: SQL) =>
+    part("edge_balance", {
+      nearest: nearestShown("asc", isNear),
+      outward: sql`asc`,
+      inward: sql`desc`,
+      edge_times: sql`edge_time and edge_time + ${late}`,
+      step: sql`edge.balance - edge.moved - entries.balance`,
+    });
+  const last = (isNear: SQL) =>
+    part("edge_balance", {
+      nearest: nearestShown("desc", isNear),
+      outward: sql`desc`,
+      inward: sql`asc`,
+      edge_times: sql`edge_time - ${late} and edge_time`,
+      step: sql`entries.balance - entries.wallet_amount - entries.wallet_fee - edge.balance`,
+    });
+  const shown_before = nearestShown(
+    "desc",
+    sql`${day} <= shown.day and bills.c_time < edge_time - ${late}`,
+  );
   /** @param isWanted whether the balance is looked up at all. */
-  const balance = (end_day: SQL, isWanted: SQL) => {
-    const last_shown = nearest(sql`desc`, sql`${day} < ${end_day} and ${isWanted}`);
-    const shown_before = nearest(sql`desc`, shownBefore);
-    return part("last_balance", { end_day, last_shown, shown_before });
-  };
+  const balance = (end_day: SQL, isWanted: SQL) =>
+    part("last_balance", {
+      ...{ end_day, shown_before, last: last(sql`${day} < ${end_day} and ${isWanted}`) },
+    });
   const daysWords: Words = {
     ...words,
-    first_shown: nearest(sql`asc`, sql`opened.day is null`),
+    first: first(sql`opened.day is null`),
     balance_before_day: balance(sql`dated.day`, sql`true`),
     balance_after_day: balance(sql`dated.day + 1`, sql`day_sums.bills > 0`),
   };

@@ -71,45 +71,7 @@ left join lateral (
     shown.balance - shown.moved - coalesce(sum(wallet_amount + wallet_fee), 0) as balance,
     count(entries.day) filter (where entries.day = shown.day) as bills
   from (
-    -- Of the bills that may have changed places, the first one that follows no other one.
-    select beginning.*
-    from (
-      select
-        first.c_time as first_time,
-        entries.day,
-        entries.c_time,
-        entries.product_type,
-        entries.bill_id,
-        entries.balance,
-        wallet_amount + wallet_fee as moved,
-        row_number() over (order by row($entries_place) desc) as later
-      from (
-$first_shown
-      ) as first
-      join analytics.entries
-        on entries.account = chains.account
-        and entries.product_type = any(chains.product_types)
-        and entries.coin = chains.coin
-        and $entries_with_balance
-        and entries.day = first.day
-        and entries.c_time between first.c_time and first.c_time + $chains_booked_max
-      order by row($entries_place)
-      offset 0
-    ) as beginning
-    where later = 1
-      or not exists (
-        select 1
-        from analytics.entries
-        where entries.account = chains.account
-          and entries.product_type = any(chains.product_types)
-          and entries.coin = chains.coin
-          and $entries_with_balance
-          and entries.day = beginning.day
-          and entries.c_time between first_time and first_time + $chains_booked_max
-          and abs(beginning.balance - moved - entries.balance) <= 0.00000001
-          and (entries.product_type, entries.bill_id) <> (beginning.product_type, beginning.bill_id)
-      )
-    limit 1
+$first
   ) as shown
   left join analytics.entries
     on entries.account = chains.account

@@ -5,44 +5,7 @@
     shown.balance + coalesce(sum(wallet_amount + wallet_fee), 0) as balance,
     count(entries.day) as bills
   from (
-    -- Of the bills that may have changed places, the last one that no other one follows.
-    select ending.*
-    from (
-      select
-        last.c_time as last_time,
-        entries.day,
-        entries.c_time,
-        entries.product_type,
-        entries.bill_id,
-        entries.balance,
-        row_number() over (order by row($entries_place)) as earlier
-      from (
-$last_shown
-      ) as last
-      join analytics.entries
-        on entries.account = chains.account
-        and entries.product_type = any(chains.product_types)
-        and entries.coin = chains.coin
-        and $entries_with_balance
-        and entries.day = last.day
-        and entries.c_time between last.c_time - $chains_booked_max and last.c_time
-      order by row($entries_place) desc
-      offset 0
-    ) as ending
-    where earlier = 1
-      or not exists (
-        select 1
-        from analytics.entries
-        where entries.account = chains.account
-          and entries.product_type = any(chains.product_types)
-          and entries.coin = chains.coin
-          and $entries_with_balance
-          and entries.day = ending.day
-          and entries.c_time between last_time - $chains_booked_max and last_time
-          and abs(entries.balance - entries.wallet_amount - entries.wallet_fee - ending.balance) <= 0.00000001
-          and (entries.product_type, entries.bill_id) <> (ending.product_type, ending.bill_id)
-      )
-    limit 1
+$last
   ) as shown
   -- Bills of the same time that show no balance came before it if it contains them: if the balance before this time and
   -- all bills since make it.
@@ -57,12 +20,11 @@ $last_shown
             and bills.coin = chains.coin
             and $bills_without_balance
             and $bills_day = shown.day
-            and bills.c_time between last_time - $chains_booked_max and last_time
+            and bills.c_time between edge_time - $chains_booked_max and edge_time
         )
         then exists (
           select 1
-          from (
-$shown_before
+          from ($shown_before
           ) as before
           join bills
             on bills.account = chains.account
@@ -82,12 +44,14 @@ $shown_before
               and $entries_any_balance
               and entries.day between before.day and shown.day
               and entries.c_time > before.c_time
-              and entries.c_time <= last_time
+              and entries.c_time <= edge_time
           ) as since
           where abs(bills.balance + since.moved - shown.balance) <= 0.00000001 * since.bills
         )
         else false
       end as contains_all
+    -- Asked once, not for each bill.
+    offset 0
   ) as contents
   left join analytics.entries
     on entries.account = chains.account
@@ -96,6 +60,6 @@ $shown_before
     and $entries_without_balance
     and entries.day >= shown.day
     and entries.day < $end_day
-    and case when contains_all then entries.c_time > last_time
+    and case when contains_all then entries.c_time > edge_time
       else entries.day > shown.day or row($entries_place) > row($shown_place) end
   group by shown.day, shown.c_time, shown.balance

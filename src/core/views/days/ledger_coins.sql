@@ -5,34 +5,8 @@ select
   ledgers.account,
   ledgers.product_type,
   coins.coin,
-  (
-    select min(day)
-    from unnest(array[0, 1]) as without_balance
-    cross join lateral (
-      select $bills_day as day
-      from bills
-      where bills.account = ledgers.account
-        and bills.product_type = ledgers.product_type
-        and bills.coin = coins.coin
-        and num_nulls(bills.balance) = without_balance
-      order by $bills_day
-      limit 1
-    ) as first
-  ) as first_day,
-  (
-    select max(day)
-    from unnest(array[0, 1]) as without_balance
-    cross join lateral (
-      select $bills_day as day
-      from bills
-      where bills.account = ledgers.account
-        and bills.product_type = ledgers.product_type
-        and bills.coin = coins.coin
-        and num_nulls(bills.balance) = without_balance
-      order by $bills_day desc
-      limit 1
-    ) as last
-  ) as last_day
+  days.first_day,
+  days.last_day
 from ledgers
 cross join lateral (
   with recursive found as (
@@ -60,4 +34,16 @@ cross join lateral (
   select found.coin
   from found
   where found.coin is not null
-) as coins;
+) as coins
+cross join lateral (
+  select min(edges.first_day) as first_day, max(edges.last_day) as last_day
+  from unnest(array[0, 1]) as without_balance
+  cross join lateral (
+    select min($bills_day) as first_day, max($bills_day) as last_day
+    from bills
+    where bills.account = ledgers.account
+      and bills.product_type = ledgers.product_type
+      and bills.coin = coins.coin
+      and num_nulls(bills.balance) = without_balance
+  ) as edges
+) as days;
