@@ -52,3 +52,26 @@ test.each(views)(
     expect(ofAll.map((node) => [node["Alias"], conditionOf(node)])).toEqual([]);
   },
 );
+
+test("the bills after a coin's last balance are read once a day, and nothing is looked up for each", async () => {
+  const bills = 300;
+  await db.execute(sql`
+    insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at)
+    select
+      'late', 'USDT-FUTURES', n, 1, 0, 'close_long', 'USDT', case when n < 2 then n end,
+      timestamptz '2026-01-01Z' + n * interval '1 minute', now()
+    from generate_series(0, ${bills}::int) as n`);
+  await db.execute(
+    sql`insert into ledgers (account, product_type) values ('late', 'USDT-FUTURES')`,
+  );
+  await db.execute(sql`analyze`);
+  const { rows } = await db.execute<{ "QUERY PLAN": readonly { Plan: Node }[] }>(sql`
+    explain (analyze, format json)
+    select *
+    from analytics.daily_rollforward
+    where account = 'late'`);
+  const scans = nodesOf(rows[0]?.["QUERY PLAN"][0]?.Plan ?? {}).filter(
+    (node) => node["Relation Name"] === "bills",
+  );
+  expect(Math.max(...scans.map((node) => Number(node["Actual Loops"])))).toBeLessThan(bills / 10);
+});
