@@ -66,7 +66,7 @@ function rowsBeside(isOne: SQL, isBefore: boolean, end: number): Rows {
             from reconciled_chains
             where ${isOne}
           ) as chains
-          cross join lateral (${nearestShown(isBefore ? "desc" : "asc", isNear)}
+          cross join lateral (${nearestShown(isBefore ? sql`desc` : sql`asc`, isNear)}
           ) as nearest
           join bills
             on bills.account = chains.account

@@ -177,7 +177,7 @@ function balanceAt(account: string, { wallet, from }: OfWallet): SQL {
   const before = sql`(told.at - ${about})`;
   const isBefore = sql`${dayOf("bills")} <= (${before} at time zone 'UTC')::date and bills.c_time < ${before}`;
   return sql`(
-    with known as (${nearestShown("desc", isBefore, { account: sql`${account}`, productTypes, coin: sql`told.coin` })}
+    with known as (${nearestShown(sql`desc`, isBefore, { account: sql`${account}`, productTypes, coin: sql`told.coin` })}
     ),
     recent as (
       select account, product_type, bill_id, c_time, balance

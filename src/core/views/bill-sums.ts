@@ -34,7 +34,7 @@ const ofChains = {
  * @param chain default a row of `chains`.
  */
 export const nearestShown = (
-  direction: "asc" | "desc",
+  direction: SQL,
   isNear: SQL,
   { account, productTypes, coin } = ofChains,
 ): SQL => sql`
@@ -48,10 +48,10 @@ export const nearestShown = (
             and bills.coin = ${coin}
             and ${withBalance("bills")}
             and ${isNear}
-          order by 1 ${sql.raw(direction)}, bills.c_time ${sql.raw(direction)}
+          order by 1 ${direction}, bills.c_time ${direction}
           limit 1
         ) as nearest
-        order by nearest.c_time ${sql.raw(direction)}
+        order by nearest.c_time ${direction}
         limit 1`;
 
 /** The sums of some bills of one product type and business type that `walletSums` reads, by sign. @param alias of the bills. */

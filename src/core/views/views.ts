@@ -149,7 +149,7 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
   const late = bookedMaxOf("chains.wallet");
   const first = (isNear: SQL) =>
     part("edge_balance", {
-      nearest: nearestShown("asc", isNear),
+      nearest: nearestShown(sql`asc`, isNear),
       outward: sql`asc`,
       inward: sql`desc`,
       edge_times: sql`edge_time and edge_time + ${late}`,
@@ -157,14 +157,14 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
     });
   const last = (isNear: SQL) =>
     part("edge_balance", {
-      nearest: nearestShown("desc", isNear),
+      nearest: nearestShown(sql`desc`, isNear),
       outward: sql`desc`,
       inward: sql`asc`,
       edge_times: sql`edge_time - ${late} and edge_time`,
       step: sql`entries.balance - entries.wallet_amount - entries.wallet_fee - edge.balance`,
     });
   const shown_before = nearestShown(
-    "desc",
+    sql`desc`,
     sql`${day} <= shown.day and bills.c_time < edge_time - ${late}`,
   );
   /** @param isWanted whether the balance is looked up at all. */
