@@ -117,7 +117,7 @@ async function aYear(given: BenchDatabase, days: number) {
   for (let done = 0; done < syncs; done++) {
     const from = epochMs(start + done * stepMs);
     const window = { from, to: epochMs(from + stepMs) };
-    await store.recordPlan({ ledger, plannedAt: window.to, windows: [{ window }], lost: [] });
+    await store.recordPlans([{ ledger, plannedAt: window.to, windows: [{ window }], lost: [] }]);
     const next = { end: { proven: [window], lost: [] } };
     await store.commitPage({
       ledger,

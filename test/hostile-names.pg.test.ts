@@ -89,10 +89,10 @@ test("names of accounts, product types, bills, symbols, coins, types and cursors
           ? [{ received: rows[index], text: JSON.stringify(rows[index]), fault: reading.fault }]
           : [],
       );
-      await store.recordPlan({ ledger, plannedAt: origin, windows: [{ window }], lost: [] });
+      await store.recordPlans([{ ledger, plannedAt: origin, windows: [{ window }], lost: [] }]);
       const commit = { ledger, window, startedAt: origin, bills, rejected };
       await store.commitPage({ ...commit, cursorBefore: undefined, next: { cursor } });
-      expect((await store.knownTime(ledger)).open).toMatchObject([{ cursor }]);
+      expect((await store.knownTimes([ledger])).of(ledger).open).toMatchObject([{ cursor }]);
       await store.commitPage({ ...commit, cursorBefore: cursor, next: provenWhole(window) });
 
       const byId = new Map(bills.map((bill) => [bill.billId, bill]));

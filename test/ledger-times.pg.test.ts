@@ -88,7 +88,7 @@ async function live(
   random: () => number,
 ): Promise<Expected> {
   const { store, ledger } = held;
-  const known = await store.knownTime(ledger);
+  const known = (await store.knownTimes([ledger])).of(ledger);
   const some = (windows: readonly Interval[]) => windows.filter(() => random() < 0.7);
   const part = (window: Interval) => {
     const middle = epochMs(
@@ -105,7 +105,7 @@ async function live(
     const isLost = random() < 0.3;
     const coverageEnd = random() < 0.2 ? minutes(0, from).to : undefined;
     const plan = isLost ? { windows: [], lost: missing } : { windows: fresh, lost: [] };
-    await store.recordPlan({ ledger, plannedAt: origin, coverageEnd, ...plan });
+    await store.recordPlans([{ ledger, plannedAt: origin, coverageEnd, ...plan }]);
     return {
       covered: intersect(
         covered,

@@ -73,7 +73,7 @@ describe("a page", () => {
     const counts = await commit(0, 10, { cursor: "c1" }, page);
     expect(counts).toEqual({ new: 2, unchanged: 0, restated: 0, rejected: 1 });
     await commit(0, 10, { cursor: "c2" }, { cursorBefore: "c1", bills: bills(2) });
-    expect((await store.knownTime(ledger)).open).toEqual([
+    expect((await store.knownTimes([ledger])).of(ledger).open).toEqual([
       { window: minutes(0, 10), cursor: "c2", startedAt: origin },
     ]);
   });
@@ -86,7 +86,9 @@ describe("a page", () => {
     await commit(6, 10, { cursor: "c2" }, { cursorBefore: "c1", bills: bills(1) });
     await finish(3, 6);
     expect(await rows()).toEqual(["0-3 open", "3-6 covered", "6-10 open c2", "10-20 open"]);
-    expect((await store.knownTime(ledger)).open[0]).toEqual({ window: minutes(0, 3) });
+    expect((await store.knownTimes([ledger])).of(ledger).open[0]).toEqual({
+      window: minutes(0, 3),
+    });
   });
 
   test.each<[string, WalkEnd, readonly string[]]>([
@@ -104,7 +106,7 @@ describe("a page", () => {
     await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
     await commit(0, 10, { end }, { cursorBefore: "c1", bills: bills(1) });
     expect(await rows()).toEqual(expected);
-    const known = await held.store.knownTime(ledger);
+    const known = (await held.store.knownTimes([ledger])).of(ledger);
     expect(known).toMatchObject({ coverage: end.proven, lost: end.lost });
   });
 
@@ -198,16 +200,18 @@ describe("a plan", () => {
     await commit(0, 10, { cursor: "c1" }, { bills: bills(2) });
     await commit(10, 20, { cursor: "c2" });
     await finish(20, 30);
-    await store.recordPlan({
-      ledger,
-      plannedAt: origin,
-      windows: [
-        { window: minutes(0, 10), cursor: "c1", startedAt: origin },
-        { window: minutes(10, 15) },
-        { window: minutes(15, 20) },
-      ],
-      lost: [minutes(-20, -10)],
-    });
+    await store.recordPlans([
+      {
+        ledger,
+        plannedAt: origin,
+        windows: [
+          { window: minutes(0, 10), cursor: "c1", startedAt: origin },
+          { window: minutes(10, 15) },
+          { window: minutes(15, 20) },
+        ],
+        lost: [minutes(-20, -10)],
+      },
+    ]);
     expect(await rows()).toEqual([
       "-20--10 lost",
       "0-10 open c1",
@@ -244,7 +248,7 @@ test("odd settings of the server's sessions change no time and no lock", async (
   await blocker.query("commit");
   blocker.release();
   expect(await page).toMatchObject({ new: 1 });
-  expect((await store.knownTime(own)).coverage).toEqual([window]);
+  expect((await store.knownTimes([own])).of(own).coverage).toEqual([window]);
   expect(await readStoredBills(oddly.db, own)).toMatchObject([
     { symbol: "a\\nb'\\", cTimeMs: String(origin + 3) },
   ]);
@@ -569,7 +573,7 @@ describe("a table that an administrator has locked", () => {
       const [error] = errors;
       expect(error).toBeInstanceOf(DatabaseSilentError);
       expect(error.message).toMatch(isHeldUp);
-      await expect(one.store.knownTime(one.ledger)).rejects.toBe(error);
+      await expect(one.store.knownTimes([one.ledger])).rejects.toBe(error);
     }
     expect(new Set(await timesOf(tables.db, one.ledger)).size).toBe(40);
     const next = openStore(tables.db, { account: one.ledger.account, epoch: 1 });
@@ -590,7 +594,7 @@ describe("a table that an administrator has locked", () => {
     [
       "reads what is known of a ledger's time",
       "windows",
-      (held) => storeOf(held).knownTime(held.ledger),
+      (held) => storeOf(held).knownTimes([held.ledger]),
     ],
     ["compares a page", "bills", (held) => verifyStore(held).compare(held.ledger, rows, false)],
     ["repairs", "leases", (held) => verifyStore(held).repair(held.ledger, rows)],

@@ -76,7 +76,7 @@ test("a run whose database goes away says what it had stored", async () => {
     wrapStore: (store) => ({
       ...store,
       commitPage: (page) => (++pages > 20 ? away() : store.commitPage(page)),
-      knownTime: (ledger) => (pages > 20 ? away() : store.knownTime(ledger)),
+      knownTimes: (ledgers) => (pages > 20 ? away() : store.knownTimes(ledgers)),
     }),
   });
   const report = await simulation.sync();

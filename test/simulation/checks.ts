@@ -73,14 +73,17 @@ export async function lookAtPlan(world: World, run: Run, plan: LedgerPlan): Prom
   const { productType } = plan.ledger;
   const all = await io(() => readSpans(pool, accountName));
   const own = all.filter((span) => span.productType === productType);
-  run.planFaults = planFaults(plan, settledOf(own), now(), tolerance).map(
-    (what) => `${run.name}: plan of ${productType}: ${what}`,
+  run.planFaults.set(
+    plan,
+    planFaults(plan, settledOf(own), now(), tolerance).map(
+      (what) => `${run.name}: plan of ${productType}: ${what}`,
+    ),
   );
 }
 
 /** What the server committed, at the moment of the commit. */
 export function checkCommitted(world: World, run: Run, write: Write): void {
-  const { verdicts, committed, ledger, history } = world;
+  const { verdicts, committed } = world;
   world.trace(`${world.time.now()} ${run.name} commits a ${write.kind}`);
   verdicts.check(
     "overtaken",
@@ -102,16 +105,16 @@ export function checkCommitted(world: World, run: Run, write: Write): void {
       older.map((billId) => `${run.name} put an older content of ${billId} over a newer one`),
     );
   }
-  if (write.kind !== "plan") return;
-  committed.addPlan(write.plan);
-  const {
-    windows,
-    ledger: { productType },
-  } = write.plan;
-  verdicts.check("tiling", windows.length, run.planFaults);
+  for (const plan of write.kind === "plans" ? write.plans : []) checkPlan(world, run, plan);
+}
+
+function checkPlan({ verdicts, committed, ledger, history }: World, run: Run, plan: LedgerPlan) {
+  committed.addPlan(plan);
+  const { productType } = plan.ledger;
+  verdicts.check("tiling", plan.windows.length, run.planFaults.get(plan) ?? []);
   // Another run may have read that time already, also one that began later: this one may have been frozen.
   if (!history.ledger.edgeBills || !run.isAlone) return;
-  for (const { window, cursor } of windows) {
+  for (const { window, cursor } of plan.windows) {
     if (cursor === undefined) ledger.addEdges(productType, window);
   }
 }

@@ -39,7 +39,7 @@ export type WrittenBill = {
 
 export type Write =
   | { readonly kind: "page"; readonly page: PageCommit }
-  | { readonly kind: "plan"; readonly plan: LedgerPlan }
+  | { readonly kind: "plans"; readonly plans: readonly LedgerPlan[] }
   | { readonly kind: "key" | "else" };
 
 /** Records what is committed, for each ledger. */

@@ -178,9 +178,9 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "rejectRows(tx, ledger, rejected)": "Promise.resolve(rejected.length)",
     },
   },
-  "src/core/store/record-time.ts": {
+  "src/core/store/record-plan.ts": {
     "time that was lost not recorded": {
-      "lost = lost + ${multirange(lost)},\n      open": "open",
+      "lost = ledgers.lost + plan.lost,\n      open": "open",
     },
   },
   "src/core/sync/is-complete.ts": {
@@ -226,11 +226,11 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         "if (isKnown || !isTold || ledgers.every((ledger) => ledger.isNeverRead)) return [];",
     },
     "unified: what was not read of a ledger that has ended not told": {
-      "knownTime(ledger), endedAt) };": "knownTime(ledger), endedAt), unread: [] };",
+      "known.of(ledger), endedAt) };": "known.of(ledger), endedAt), unread: [] };",
     },
     "unified: an ended ledger's time told up to the newest that was planned": {
-      "...readTime(await store.knownTime(ledger), endedAt) };":
-        "through: undefined, unread: (await store.knownTime(ledger)).open.map((walk) => walk.window) };",
+      "...readTime(known.of(ledger), endedAt) };":
+        "through: undefined, unread: known.of(ledger).open.map((walk) => walk.window) };",
     },
   },
   "src/core/store/accounts/account-states.ts": {

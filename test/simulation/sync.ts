@@ -30,7 +30,7 @@ export type Run = {
   isFaultless: boolean;
   isOvertaken: boolean;
   /** What is wrong with the plan that it is about to record. */
-  planFaults: readonly string[];
+  readonly planFaults: Map<LedgerPlan, readonly string[]>;
   /** The pages that its walks received. */
   readonly pages: ServedPage[];
 };
@@ -51,7 +51,7 @@ export function startRun(
     report: undefined,
     isFaultless: true,
     isOvertaken: false,
-    planFaults: [],
+    planFaults: new Map(),
     pages: [],
   };
   const writes: Write[] = [];
@@ -163,9 +163,9 @@ function watched(
   const note = <T>(write: Write, act: () => Promise<T>) => noted(writes, write, act);
   return {
     ...store,
-    async recordPlan(plan) {
-      await lookAt(plan);
-      return note({ kind: "plan", plan }, () => store.recordPlan(plan));
+    async recordPlans(plans) {
+      for (const plan of plans) await lookAt(plan);
+      return note({ kind: "plans", plans }, () => store.recordPlans(plans));
     },
     commitPage: (page) => note({ kind: "page", page }, () => store.commitPage(page)),
     write: (work) => note({ kind: "else" }, () => store.write(work)),

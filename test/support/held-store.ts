@@ -32,12 +32,9 @@ export async function holdLedger(db: Database): Promise<HeldLedger> {
 
 /** Plans to walk these windows from their newest pages. */
 export const plan = ({ store, ledger }: HeldLedger, windows: readonly Interval[]) =>
-  store.recordPlan({
-    ledger,
-    plannedAt: origin,
-    windows: windows.map((window) => ({ window })),
-    lost: [],
-  });
+  store.recordPlans([
+    { ledger, plannedAt: origin, windows: windows.map((window) => ({ window })), lost: [] },
+  ]);
 
 export const aPage = (
   ledger: Ledger,

@@ -84,13 +84,17 @@ class LedgerVerify extends LedgerRun {
     this.#compared = store;
   }
 
+  get knownTime(): KnownTime {
+    return this.#compared.knownTime;
+  }
+
   /** Never throws. */
   async result(): Promise<LedgerVerification> {
     const { ledger } = this;
     const { span, exchangeNow } = this.#deps;
     const now = exchangeNow();
     try {
-      await this.report();
+      this.report(this.knownTime);
       await this.#compared.findUnserved(horizonAt(now));
     } catch (error) {
       this.fail(error);
@@ -125,8 +129,9 @@ export async function verifyBills(
   if (!ledgers.some(({ hasAnswered }) => hasAnswered)) {
     await probeAccount(ledgers.filter(({ refusal }) => refusal === undefined));
   }
-  await Promise.all(ledgers.map((ledger) => ledger.prepare()));
-  await readLedgers(deps, ledgers);
+  await Promise.all(ledgers.map((ledger) => ledger.prepare(ledger.knownTime)));
+  // A plan is recorded for the next run to go on, and the next verification begins anew.
+  await readLedgers({ ...deps, recordPlans: async () => undefined }, ledgers);
   return Promise.all(ledgers.map((ledger) => ledger.result()));
 }
 
@@ -183,15 +188,13 @@ export class ComparedSpan implements LedgerStore {
     ];
   }
 
-  async knownTime(): Promise<KnownTime> {
+  get knownTime(): KnownTime {
     return { coverage: this.#coverage, lost: [], open: [] };
   }
 
   async unstored(): Promise<ReadRows> {
     return { bills: [], rejected: [] };
   }
-
-  async recordPlan(): Promise<void> {}
 
   async commitPage({ bills, rejected, window, next }: PageCommit): Promise<PageCounts> {
     const rows = this.#unserved({ bills, rejected });

@@ -75,7 +75,9 @@ export const intervalsFrom = (json: IntervalsJson | undefined): readonly Interva
   (json ?? []).map(([from, to]) => ({ from: timeFrom(from), to: timeFrom(to) }));
 
 /** Intervals as a multirange. */
-export const multirange = (intervals: readonly Interval[]): SQL => {
-  const ranges = intervals.map(({ from, to }) => `[${isoTime(from)},${isoTime(to)})`);
-  return sql`${`{${ranges.join(",")}}`}::tstzmultirange`;
-};
+export const multirange = (intervals: readonly Interval[]): SQL =>
+  sql`${multirangeText(intervals)}::tstzmultirange`;
+
+/** The literal of a multirange, to be cast to it. */
+export const multirangeText = (intervals: readonly Interval[]): string =>
+  `{${intervals.map(({ from, to }) => `[${isoTime(from)},${isoTime(to)})`).join(",")}}`;

@@ -31,11 +31,13 @@ export async function readKnownTime(db: Queryable, ledger: Ledger): Promise<Know
   return (await readKnownTimes(db, [ledger])).of(ledger);
 }
 
+export type KnownTimes = { readonly of: (ledger: Ledger) => KnownTime };
+
 /** What is known of each of these ledgers' time, read at once. */
 export async function readKnownTimes(
   db: Queryable,
   ledgers: readonly Ledger[],
-): Promise<{ readonly of: (ledger: Ledger) => KnownTime }> {
+): Promise<KnownTimes> {
   const isOwn = isOneOf(accountsOf(ledgers));
   // One after the other, in this order: a window that ends meanwhile is there twice, and not missing.
   const { rows: windows } = await db.execute<WindowRow>(sql`

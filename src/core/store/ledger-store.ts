@@ -10,12 +10,12 @@ import {
 import { inTwoRoundTrips } from "../postgres/two-round-trips.ts";
 import { onlyRow } from "../postgres/values.ts";
 import type { KeyAnswer } from "../words/account-state.ts";
-import type { KnownTime, Ledger, LedgerPlan } from "../words/ledger.ts";
+import type { Ledger, LedgerPlan } from "../words/ledger.ts";
 import type { PageCommit, PageCounts, ReadRows } from "../words/page.ts";
 import { readUnstored } from "./bill-rows.ts";
-import { readKnownTime } from "./known-time.ts";
+import { type KnownTimes, readKnownTimes } from "./known-time.ts";
 import { checkLease, type LeaseInUse } from "./lease.ts";
-import { recordPlan } from "./record-time.ts";
+import { recordPlans } from "./record-plan.ts";
 import { readUnkept } from "./rejected-bills.ts";
 import { lookUpPages, writePages } from "./write-pages.ts";
 
@@ -42,15 +42,19 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
     account: lease.account,
     read,
     write,
-    knownTime: (ledger: Ledger): Promise<KnownTime> => read((from) => readKnownTime(from, ledger)),
+    /** What is known of the time of these ledgers of the account. */
+    knownTimes: (ledgers: readonly Ledger[]): Promise<KnownTimes> =>
+      read((from) => readKnownTimes(from, ledgers)),
     /** The rows among these that are not stored as they are. */
     unstored: (ledger: Ledger, { bills, rejected }: ReadRows): Promise<ReadRows> =>
       read(async (from) => ({
         bills: await readUnstored(from, ledger, bills),
         rejected: await readUnkept(from, ledger, rejected),
       })),
-    /** Replaces the ledger's open windows by the plan's, and records what is lost. */
-    recordPlan: (plan: LedgerPlan): Promise<void> => write((tx) => recordPlan(tx, plan)),
+    /** Replaces the open windows of each plan's ledger by the plan's, and records what is lost. */
+    recordPlans: async (plans: readonly LedgerPlan[]): Promise<void> => {
+      if (plans.length > 0) await write((tx) => recordPlans(tx, lease.account, plans));
+    },
     /** @throws DatabaseError where the window's stored cursor is not the page's `cursorBefore`. */
     commitPage: (page: PageCommit): Promise<PageCounts> => transactions.commitPage(page),
   };

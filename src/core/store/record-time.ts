@@ -4,7 +4,7 @@ import { isoTime } from "../../lib/time.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { multirange, textArray } from "../postgres/values.ts";
-import type { Ledger, LedgerPlan, PlannedWindow } from "../words/ledger.ts";
+import type { Ledger, PlannedWindow } from "../words/ledger.ts";
 import { keptPart, type PageCommit, type WalkEnd, type WindowMove } from "../words/page.ts";
 
 /*
@@ -12,49 +12,23 @@ import { keptPart, type PageCommit, type WalkEnd, type WindowMove } from "../wor
  * `windows` has the open windows, each with the cursor at which its walk resumes.
  */
 
-/** Replaces a ledger's open windows by those of a plan, and records what became lost. */
-export async function recordPlan(tx: Transaction, plan: LedgerPlan): Promise<void> {
-  const { ledger, windows, lost, coverageEnd, plannedAt } = plan;
-  const { account, productType } = ledger;
-  const kept = `{(,${coverageEnd === undefined ? "" : isoTime(coverageEnd)})}`;
-  // Sent together; the server executes them in this order.
-  await Promise.all([
-    tx.execute(sql`
-    insert into ledgers (account, product_type)
-    values (${account}, ${productType})
-    on conflict (account, product_type) do nothing`),
-    tx.execute(sql`
-    update ledgers
-    set
-      covered = covered * ${kept}::tstzmultirange,
-      lost = lost + ${multirange(lost)},
-      open = ${multirange(windows.map(({ window }) => window))},
-      planned_at = ${isoTime(plannedAt)},
-      planned_clock = statement_timestamp()
-    where account = ${account}
-      and product_type = ${productType}`),
-    tx.execute(setFirstUnread(account, [productType])),
-    tx.execute(sql`
-    delete from windows
-    where account = ${account}
-      and product_type = ${productType}`),
-    tx.execute(openWindows(ledger, windows)),
-  ]);
-}
-
-/** Opens windows, each at its cursor. */
-function openWindows({ account, productType }: Ledger, windows: readonly PlannedWindow[]): SQL {
+/** Opens windows of an account's ledgers, each at the place of its walk. */
+export function openWindows(
+  account: string,
+  planned: readonly (PlannedWindow & Pick<Ledger, "productType">)[],
+): SQL {
   const startOf = ({ cursor, startedAt }: PlannedWindow) =>
     cursor === undefined || startedAt === undefined ? null : isoTime(startedAt);
   return sql`
     insert into windows (account, product_type, window_start, window_end, cursor, started_at)
-    select ${account}, ${productType}, window_start, window_end, cursor, started_at
+    select ${account}, product_type, window_start, window_end, cursor, started_at
     from unnest(
-      ${textArray(windows.map(({ window }) => isoTime(window.from)))}::timestamptz[],
-      ${textArray(windows.map(({ window }) => isoTime(window.to)))}::timestamptz[],
-      ${textArray(windows.map(({ cursor }) => cursor ?? null))}::text[],
-      ${textArray(windows.map(startOf))}::timestamptz[]
-    ) as planned (window_start, window_end, cursor, started_at)`;
+      ${textArray(planned.map(({ productType }) => productType))}::text[],
+      ${textArray(planned.map(({ window }) => isoTime(window.from)))}::timestamptz[],
+      ${textArray(planned.map(({ window }) => isoTime(window.to)))}::timestamptz[],
+      ${textArray(planned.map(({ cursor }) => cursor ?? null))}::text[],
+      ${textArray(planned.map(startOf))}::timestamptz[]
+    ) as planned (product_type, window_start, window_end, cursor, started_at)`;
 }
 
 /**
@@ -122,7 +96,7 @@ async function moveWindow(
   { cursor, handedBack = [] }: WindowMove,
 ): Promise<void> {
   const { from } = keptPart(window, handedBack);
-  const parts = handedBack.map((part) => ({ window: part }));
+  const parts = handedBack.map((part) => ({ ...ledger, window: part }));
   await Promise.all([
     tx.execute(sql`
     update windows
@@ -131,7 +105,7 @@ async function moveWindow(
       and product_type = ${ledger.productType}
       and window_start = ${isoTime(window.from)}
       and window_end = ${isoTime(window.to)}`),
-    parts.length > 0 && tx.execute(openWindows(ledger, parts)),
+    parts.length > 0 && tx.execute(openWindows(ledger.account, parts)),
   ]);
 }
 

@@ -197,26 +197,24 @@ export async function recordMode(
   // The mode is not known if the classic API refused everything that it was asked for.
   const isTold = mode === "unified" || ledgers.some(({ hasAnswered }) => hasAnswered);
   if (isKnown || !isTold) return [];
-  for (const productType of leftUnplanned(account, state, mode)) {
-    const ledger = { account: name, productType };
-    const known = await leased.store.knownTime(ledger);
-    if (isUnplanned(known)) {
-      await leased.store.recordPlan(planLedger(ledger, known, { now: exchangeNow(), settleLagMs }));
-    }
-  }
   const { store } = leased;
+  const ledgerOf = (productType: ProductType) => ({ account: name, productType });
+  const left = leftUnplanned(account, state, mode).map(ledgerOf);
+  const before = await store.knownTimes(left);
+  const unplanned = left.filter((ledger) => isUnplanned(before.of(ledger)));
+  const now = exchangeNow();
+  await store.recordPlans(
+    unplanned.map((ledger) => planLedger(ledger, before.of(ledger), { now, settleLagMs })),
+  );
   await store.write((tx) => endLedgersOfOtherMode(tx, name, mode, exchangeNow()));
   const { ended } = await store.read((from) => readAccountState(from, name));
-  const isNew = (productType: ProductType) =>
-    state.ended.every((before) => before.productType !== productType);
-  return Promise.all(
-    ended
-      .filter(({ productType }) => isNew(productType))
-      .map(async ({ productType, endedAt }) => {
-        const ledger = { account: name, productType };
-        return { ledger, endedAt, ...readTime(await store.knownTime(ledger), endedAt) };
-      }),
-  );
+  const isNew = ({ productType }: { readonly productType: ProductType }) =>
+    state.ended.every((one) => one.productType !== productType);
+  const known = await store.knownTimes(ended.map(({ productType }) => ledgerOf(productType)));
+  return ended.filter(isNew).map(({ productType, endedAt }) => {
+    const ledger = ledgerOf(productType);
+    return { ledger, endedAt, ...readTime(known.of(ledger), endedAt) };
+  });
 }
 
 /**

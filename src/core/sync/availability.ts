@@ -99,9 +99,9 @@ async function record(
     .map(({ ledger }) => ledger.productType)
     .filter((productType) => before.some((one) => one.productType === productType));
   if (answered.length === 0 && notAvailable.length === 0) return;
-  for (const ledger of notAvailable) await ledger.dropPlan();
-  const refused = notAvailable.map(refusalOf);
   const { store } = leased;
+  await store.recordPlans(notAvailable.flatMap((ledger) => ledger.emptyPlan()));
+  const refused = notAvailable.map(refusalOf);
   const told = { refused, answered, askedAt: exchangeNow() };
   await store.write((tx) => recordAvailability(tx, store.account, told));
 }

@@ -17,7 +17,7 @@ import { WindowWalk } from "./walk/walk.ts";
 import type { PartsWanted } from "./walk-queue.ts";
 
 /** What reading a ledger needs of the store. */
-export type LedgerStore = Pick<Store, "knownTime" | "unstored" | "recordPlan" | "commitPage">;
+export type LedgerStore = Pick<Store, "unstored" | "commitPage">;
 
 export type BillsDeps = {
   readonly client: Client;
@@ -124,11 +124,12 @@ export class LedgerRun extends LedgerReader {
   }
 
   /**
-   * Looks up what is stored. If several windows are to be walked, the exchange is first asked whether it serves
-   * the ledger: otherwise each window would be refused by itself.
+   * If several windows are to be walked, the exchange is first asked whether it serves the ledger: otherwise each window
+   * would be refused by itself.
+   * @param known what is stored of its time.
    */
-  async prepare(): Promise<void> {
-    this.#known = await this.#deps.leased.store.knownTime(this.ledger);
+  async prepare(known: KnownTime): Promise<void> {
+    this.#known = known;
     this.#plannedAt = this.#deps.exchangeNow();
     const isProbed = this.hasAnswered || this.refusal !== undefined;
     if (!isProbed && this.#planned().windows.length >= 2) await this.probe();
@@ -150,11 +151,10 @@ export class LedgerRun extends LedgerReader {
     await this.probe();
   }
 
-  /** Drops the windows that an earlier run planned, since the key may not read the ledger. */
-  async dropPlan(): Promise<void> {
-    if (this.#known.open.length === 0) return;
-    const plan = { ledger: this.ledger, plannedAt: this.#plannedAt, windows: [], lost: [] };
-    await this.#deps.leased.store.recordPlan(plan);
+  /** The plan that drops the windows of an earlier run, since the key may not read the ledger; none where there are none. */
+  emptyPlan(): readonly LedgerPlan[] {
+    if (this.#known.open.length === 0) return [];
+    return [{ ledger: this.ledger, plannedAt: this.#plannedAt, windows: [], lost: [] }];
   }
 
   #planned(): LedgerPlan {
@@ -163,17 +163,16 @@ export class LedgerRun extends LedgerReader {
     return planLedger(this.ledger, this.#known, { now: this.#plannedAt, settleLagMs, unstored });
   }
 
-  /** Plans the walks and records the plan. Requires `prepare`. */
-  async plan(): Promise<readonly PlannedWindow[]> {
-    const { leased, exchangeNow, onProgress } = this.#deps;
+  /** Plans the walks. The caller records the plan. Requires `prepare`. */
+  plan(): LedgerPlan {
+    const { exchangeNow, onProgress } = this.#deps;
     this.#plannedAt = exchangeNow();
     const plan = this.#planned();
-    await leased.store.recordPlan(plan);
     const { windows } = plan;
     this.#windows.windowsPlanned = windows.length;
     const plannedMs = lengthMs(windows.map(({ window }) => window));
     onProgress({ ledger: this.ledger, event: "planned", windows: windows.length, plannedMs });
-    return windows;
+    return plan;
   }
 
   /** The walk of a window. @param stopped aborts when the whole account has failed. */
@@ -228,8 +227,8 @@ export class LedgerRun extends LedgerReader {
     };
   }
 
-  async report(): Promise<LedgerReport> {
-    const known = await this.#deps.leased.store.knownTime(this.ledger);
+  /** @param known what is stored of its time after the walks. */
+  report(known: KnownTime): LedgerReport {
     this.#refuseLoss(known);
     return {
       ...this.done,

@@ -2,6 +2,7 @@ import { ExchangeError } from "../../lib/errors.ts";
 import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { readAccountState } from "../store/accounts/account-states.ts";
+import type { Store } from "../store/ledger-store.ts";
 import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
 import type { PlannedWindow } from "../words/ledger.ts";
 import {
@@ -88,13 +89,16 @@ export async function syncAccount(
     // The exchange has refused the key or the whole account, so it would refuse its bills, too.
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
-    await Promise.all(ledgers.map((ledger) => ledger.prepare()));
+    const known = await leased.store.knownTimes(ledgers.map(({ ledger }) => ledger));
+    await Promise.all(ledgers.map((one) => one.prepare(known.of(one.ledger))));
     const { wanted, notAvailable } = await withoutRefused(deps, ledgers, readsAll && state);
     report.notAvailable = notAvailable;
     const served = wanted.filter(({ refusal }) => refusal === undefined);
     // What wallets hold is asked for beside the walks, and what a product type refuses stops no other.
-    const [balances] = await both(askBalances(deps, state, served), readLedgers(deps, wanted));
-    report.ledgers = await Promise.all(wanted.map((ledger) => ledger.report()));
+    const reading = { ...deps, recordPlans: leased.store.recordPlans };
+    const [balances] = await both(askBalances(deps, state, served), readLedgers(reading, wanted));
+    const after = await leased.store.knownTimes(wanted.map(({ ledger }) => ledger));
+    report.ledgers = wanted.map((one) => one.report(after.of(one.ledger)));
     const whole = report.ledgers.filter(({ error }) => error === undefined);
     await syncWithdrawals(deps, name, state);
     await recordBalances(deps, state, balances, whole);
@@ -124,7 +128,7 @@ const isRefusal = (error: unknown): boolean =>
  * A ledger's failure is in its report, and stops no other.
  */
 export async function readLedgers(
-  deps: Pick<BillsDeps, "onProgress">,
+  deps: Pick<BillsDeps, "onProgress"> & Pick<Store, "recordPlans">,
   ledgers: readonly LedgerRun[],
 ): Promise<void> {
   failRefused(deps, ledgers);
@@ -152,9 +156,13 @@ export async function readLedgers(
       .get(billsApiOf(ledger.ledger.productType).operation)
       ?.add((partsWanted) => read(ledger, window, partsWanted));
 
-  const all = [];
-  for (const ledger of ledgers.filter(({ hasFailed }) => !hasFailed))
-    for (const planned of await ledger.plan()) all.push({ ledger, planned });
+  const plans = ledgers
+    .filter(({ hasFailed }) => !hasFailed)
+    .map((ledger) => ({ ledger, plan: ledger.plan() }));
+  await deps.recordPlans(plans.map(({ plan }) => plan));
+  const all = plans.flatMap(({ ledger, plan }) =>
+    plan.windows.map((planned) => ({ ledger, planned })),
+  );
   all.sort((a, b) => a.planned.window.from - b.planned.window.from);
   for (const { ledger, planned } of all) begin(ledger, planned);
   for (const queue of queues.values()) await queue.ended();
