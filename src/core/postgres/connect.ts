@@ -101,7 +101,8 @@ export type TransactionOptions = StatementLimit & {
 /**
  * The statements that begin a transaction, as one message. Row-level security would filter what is read, in
  * silence: with `row_security` off, the server refuses instead. From version 17 on, the server may limit whole
- * transactions, too; those of this program are limited statement by statement.
+ * transactions, too; those of this program are limited statement by statement. With `array_nulls` off, an old setting, a
+ * null in a list of parameters would be stored as the text "null".
  */
 const beginText = (
   client: pg.PoolClient,
@@ -114,6 +115,7 @@ const beginText = (
 ) => `
   begin isolation level ${isolation};
   set local row_security = off;
+  set local array_nulls = on;
   set local statement_timeout = ${statementMaxMs};
   set local lock_timeout = ${lockMaxMs};
   set local idle_in_transaction_session_timeout = ${idleMaxMs}${
