@@ -243,6 +243,12 @@ const broken: readonly [
     ],
   ],
   [
+    "a table that somebody dropped",
+    { before: (db) => db.execute("drop table withdrawals") },
+    1,
+    ["FAIL tables +not there: withdrawals; restore a backup into an empty database"],
+  ],
+  [
     "a database that is newer than the program",
     {
       before: (db) =>

@@ -149,6 +149,23 @@ describe("the roles of docs/operations.md", () => {
     expect(await run(database.url, made)).toEqual([]);
   }, 180_000);
 
+  test("fail doctor, too, where an update's grants were not run", async () => {
+    await using sandbox = await openSandbox({ seed: "roles", density: 0.05 });
+    const env = environmentFor(sandbox, { url: urlOf("writer", database) });
+    const taken = "insert on withdrawals, bills";
+    await run(urlOf("owner", database), `revoke ${taken} from ${prefix}writer`);
+    try {
+      expect(await runCli(["doctor"], { env })).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(
+          /^FAIL {2}tables +this user may not read and write: bills, withdrawals; .*Roles/m,
+        ),
+      });
+    } finally {
+      await run(urlOf("owner", database), `grant ${taken} to ${prefix}writer`);
+    }
+  });
+
   test("let the writer neither drop, empty, alter nor make anything", async () => {
     const url = urlOf("writer", database);
     const refused = tables.flatMap((table) => [

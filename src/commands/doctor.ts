@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { sql } from "drizzle-orm";
+import { getTableName, sql } from "drizzle-orm";
 import { type Account, type AccountWithCredentials, withCredentials } from "../accounts/account.ts";
 import { type Config, type DatabaseConfig, readConfig } from "../accounts/config.ts";
 import { envFileExposure } from "../accounts/credentials.ts";
@@ -25,8 +25,14 @@ import {
 } from "../core/exchange/session.ts";
 import { hostOf } from "../core/exchange/transport.ts";
 import type { Database } from "../core/postgres/connect.ts";
-import { lacksRight, readOnlyRemedy, sqlStateOf } from "../core/postgres/database-errors.ts";
-import { onlyRow } from "../core/postgres/values.ts";
+import {
+  lacksRight,
+  readOnlyRemedy,
+  rightRemedy,
+  sqlStateOf,
+} from "../core/postgres/database-errors.ts";
+import { tables } from "../core/postgres/schema/tables.ts";
+import { onlyRow, textArray } from "../core/postgres/values.ts";
 import { noStates, readAccountStates } from "../core/store/accounts/account-states.ts";
 import { readShortLedgers, shortText } from "../core/store/bill-counts.ts";
 import { Leases } from "../core/store/lease.ts";
@@ -79,7 +85,10 @@ async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Pr
   if (config !== undefined) selectedAccounts(config, selection);
   await using database = config && (await checkDatabase(config.database, report, io));
   const db = await migrated(database);
-  if (db !== undefined) report("bills", await tried(() => checkBills(db)));
+  if (db !== undefined) {
+    report("tables", ...(await tableFaults(db)));
+    report("bills", await tried(() => checkBills(db)));
+  }
   if (config !== undefined) {
     const accounts = await accountsToTry(config, selection, db, report);
     await checkExchange({ ...config, accounts }, db, report, io);
@@ -188,6 +197,26 @@ async function checkServer(db: Database, place: string): Promise<Found> {
   const { version, time_zone, is_read_only } = onlyRow(rows, "the server's settings");
   const result = `PostgreSQL ${version}, ${place}, shown in time zone ${time_zone}`;
   return is_read_only ? failed(`${result}; it is read-only`, readOnlyRemedy) : ok(result);
+}
+
+/** Tables that are not there, or that this user may not read and write as a sync does. */
+async function tableFaults(db: Database): Promise<readonly Found[]> {
+  const { rows } = await db.execute<{ name: string; is_there: boolean }>(sql`
+    select name, oid is not null as is_there
+    from unnest(${textArray(Object.values(tables).map(getTableName))}::text[]) as names (name)
+    left join pg_class on relname = name and relnamespace = 'public'::regnamespace
+    where oid is null
+      or not has_table_privilege(oid, 'select')
+      or not has_table_privilege(oid, 'insert')
+    order by name`);
+  const fault = (isThere: boolean, what: string, remedy: string): readonly Found[] => {
+    const names = rows.flatMap(({ name, is_there }) => (is_there === isThere ? name : []));
+    return names.length === 0 ? [] : [failed(`${what}: ${names.join(", ")}`, remedy)];
+  };
+  return [
+    ...fault(false, "not there", "restore a backup into an empty database"),
+    ...fault(true, "this user may not read and write", rightRemedy),
+  ];
 }
 
 /** Compares the bills with what the ledgers say: rows may have been deleted, or hidden from this user. */

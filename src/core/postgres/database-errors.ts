@@ -35,6 +35,10 @@ export const readOnlyRemedy =
   "DATABASE_URL names a server or a user that may not write (a replica, or a user with " +
   "default_transaction_read_only); name the primary, and a user who writes";
 
+export const rightRemedy =
+  "run it with the address of a user who has it, or, after an update, let the owner of the tables run the grants " +
+  "again that docs/operations.md lists under Roles";
+
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
 const remedies: Readonly<Record<string, string>> = {
   "25006": readOnlyRemedy,
@@ -45,9 +49,7 @@ const remedies: Readonly<Record<string, string>> = {
   "3D000": "create the database, or correct its name in DATABASE_URL",
   "40001": "another session was in the way; run again",
   "40P01": "another session was in the way; run again",
-  "42501":
-    "this user lacks a right; run it with the address of a user who has it, or, after an update, " +
-    "let the owner of the tables run the grants again that docs/operations.md lists under Roles",
+  "42501": `this user lacks a right; ${rightRemedy}`,
   "42701": isForeign,
   "42703": isOtherSchema,
   "42710": isForeign,
