@@ -1,6 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import { type EpochMs, isoTime, secondMs } from "../../lib/time.ts";
-import { bookedMaxMsOf, unifiedProductTypes, unifiedWallet } from "../contract/product-types.ts";
+import {
+  bookedMaxMsOf,
+  unifiedProductTypes,
+  unifiedWallet,
+  type Wallet,
+} from "../contract/product-types.ts";
 import type { WalletBalance } from "../contract/wallet-balances.ts";
 import type { Transaction } from "../postgres/connect.ts";
 import { isOneOf, textArray, timeOf, timeText } from "../postgres/values.ts";
@@ -9,7 +14,7 @@ import { chainOrder } from "../views/chain-order.ts";
 
 /** What a wallet held of each coin at the exchange's time `readAt`. */
 export type BalancesCommit = {
-  readonly wallet: string;
+  readonly wallet: Wallet;
   readonly readAt: EpochMs;
   readonly balances: readonly WalletBalance[];
 };
@@ -22,46 +27,56 @@ const differs = (balance: SQL, expected: SQL): SQL => sql`abs(${balance} - ${exp
       > 10::numeric ^ -greatest(8, least(scale(${balance}), scale(${expected})))`;
 
 /**
- * Stores what the exchange told of a wallet. A balance that stayed the same extends the time that it was held; one
- * of a coin without money is stored only after another one.
+ * Stores what the exchange told of an account's wallets. A balance that stayed the same extends the time that it was held;
+ * one of a coin without money is stored only after another one.
  */
 export async function commitBalances(
   tx: Transaction,
   account: string,
-  { wallet, readAt, balances }: BalancesCommit,
+  wallets: readonly BalancesCommit[],
 ): Promise<void> {
-  const column = (pick: (one: WalletBalance) => string) => textArray(balances.map(pick));
-  const at = sql`${isoTime(readAt)}::timestamptz`;
+  const told = wallets.flatMap(({ wallet, readAt, balances }) =>
+    balances.map((one) => ({ ...one, wallet, readAt: isoTime(readAt) })),
+  );
+  const column = (pick: (one: (typeof told)[number]) => string) => textArray(told.map(pick));
   await tx.execute(sql`
     insert into wallet_balances (
       account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ
     )
     select
       ${account},
-      ${wallet},
+      wallet,
       coin,
       case when last.balance = told.balance and last.may_differ = told.may_differ
-        then last.first_seen_at else ${at} end,
-      ${at},
+        then last.first_seen_at else told.read_at end,
+      told.read_at,
       told.balance,
       told.may_differ
     from (
-      select coin, balance, may_differ
+      select wallet, read_at, coin, balance, may_differ
       from unnest(
+        ${column(({ wallet }) => wallet)}::text[],
+        ${column(({ readAt }) => readAt)}::timestamptz[],
         ${column(({ coin }) => coin)}::text[],
         ${column(({ balance }) => balance)}::numeric[],
         ${column(({ mayDiffer }) => String(mayDiffer))}::boolean[]
-      ) as answer (coin, balance, may_differ)
+      ) as answer (wallet, read_at, coin, balance, may_differ)
     ) as told
     left join (
-      select distinct on (coin) coin, first_seen_at, last_seen_at, balance, may_differ
+      select distinct on (wallet, coin)
+        wallet,
+        coin,
+        first_seen_at,
+        last_seen_at,
+        balance,
+        may_differ
       from wallet_balances
       where account = ${account}
-        and wallet = ${wallet}
-      order by coin, first_seen_at desc
-    ) as last using (coin)
+        and wallet = any(${textArray(wallets.map(({ wallet }) => wallet))}::text[])
+      order by wallet, coin, first_seen_at desc
+    ) as last using (wallet, coin)
     where (told.balance <> 0 or last.balance is not null)
-      and coalesce(last.last_seen_at < ${at}, true)
+      and coalesce(last.last_seen_at < told.read_at, true)
     on conflict (account, wallet, coin, first_seen_at) do update
     set last_seen_at = excluded.last_seen_at`);
 }

@@ -53,26 +53,30 @@ export async function recordBalances(
   balances: readonly ToldBalances[],
   ledgers: readonly { readonly ledger: Ledger }[],
 ): Promise<void> {
-  const { store } = leased;
-  for (const wallet of walletsOf(ledgers)) {
-    const told = balances.find((one) => one.wallet === wallet);
-    if (told === undefined) continue;
-    const row = {
-      account: store.account,
-      productType: wallet === unifiedWallet ? "" : wallet,
-    };
-    const refusedAt = (at: EpochMs | undefined) =>
-      store.write((tx) => recordRefused(tx, row, "balances_refused_at", at));
+  const wallets = walletsOf(ledgers);
+  const answered: BalancesCommit[] = [];
+  const refusedAt = new Map<Wallet, EpochMs | undefined>();
+  for (const told of balances.filter(({ wallet }) => wallets.includes(wallet))) {
+    const { wallet } = told;
     if (!("error" in told)) {
-      await store.write((tx) => commitBalances(tx, store.account, told));
-      if (balancesRefusedAt.has(wallet)) await refusedAt(undefined);
+      answered.push(told);
+      if (balancesRefusedAt.has(wallet)) refusedAt.set(wallet, undefined);
       continue;
     }
     const { error } = told;
     const what = `balances of ${wallet} are not compared: ${error.message}`;
     onFailure(new ExchangeError(error.kind, what, { cause: error }));
-    if (isOfProductType(error.kind)) await refusedAt(exchangeNow());
+    if (isOfProductType(error.kind)) refusedAt.set(wallet, exchangeNow());
   }
+  if (answered.length + refusedAt.size === 0) return;
+  const { account, write } = leased.store;
+  await write(async (tx) => {
+    await commitBalances(tx, account, answered);
+    for (const [wallet, at] of refusedAt) {
+      const ledger = { account, productType: wallet === unifiedWallet ? "" : wallet };
+      await recordRefused(tx, ledger, "balances_refused_at", at);
+    }
+  });
 }
 
 /** The wallets of which all ledgers are among these. */

@@ -26,7 +26,7 @@ import {
   type OverlapBill,
   type RecoveryState,
   readOverlap,
-  readRecoveryState,
+  readRecoveryStates,
   recordTaxComparison,
   type TaxComparison,
 } from "./recovery.ts";
@@ -75,9 +75,11 @@ async function recoverBills(
   account: string,
   productTypes: readonly ProductType[],
 ): Promise<readonly RecoverReport[]> {
+  const recoverable = productTypes.filter((productType) => taxApiOf(productType) !== undefined);
+  const states = await deps.leased.store.read((db) => readRecoveryStates(db, account, recoverable));
   const plans: Plan[] = [];
-  for (const productType of productTypes)
-    plans.push(...(await planOf(deps, { account, productType })));
+  for (const productType of recoverable)
+    plans.push(...(await planOf(deps, { account, productType }, states.of(productType))));
   // A ledger without bills has nothing to compare: another one of the account and the operation proves its records, too.
   const byProof = [
     ...plans.filter(({ overlap }) => overlap !== undefined),
@@ -107,11 +109,10 @@ type Plan = {
 };
 
 /** None where nothing is wanted, or where the records were not believed within a day. */
-async function planOf(deps: Deps, ledger: Ledger): Promise<readonly Plan[]> {
+async function planOf(deps: Deps, ledger: Ledger, state: RecoveryState): Promise<readonly Plan[]> {
   const { leased, exchangeNow, recoverFrom } = deps;
   const api = taxApiOf(ledger.productType);
   if (api === undefined) return [];
-  const state = await leased.store.read((db) => readRecoveryState(db, ledger));
   const { comparison, oldestBill } = state;
   const now = exchangeNow();
   const wanted = olderTime(state, api, { recoverFrom, now });

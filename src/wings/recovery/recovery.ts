@@ -1,9 +1,10 @@
 import { sql } from "drizzle-orm";
 import type { Bill } from "../../core/contract/bill.ts";
 import { nonFinancialTypes } from "../../core/contract/business-types.ts";
+import type { ProductType } from "../../core/contract/product-types.ts";
 import type { Queryable, Transaction } from "../../core/postgres/connect.ts";
-import { msOf, multirange, onlyRow, textArray, timeFrom } from "../../core/postgres/values.ts";
-import { readKnownTime } from "../../core/store/known-time.ts";
+import { msOf, multirange, textArray, timeFrom } from "../../core/postgres/values.ts";
+import { readKnownTimes } from "../../core/store/known-time.ts";
 import { setFirstUnread } from "../../core/store/record-time.ts";
 import { rejectRows } from "../../core/store/rejected-bills.ts";
 import { addMissing } from "../../core/store/store-bills.ts";
@@ -47,24 +48,43 @@ type RecoveredCommit = ReadRows & {
 const isOfLedger = ({ account, productType }: Ledger) =>
   sql`account = ${account} and product_type = ${productType}`;
 
-/** What the recovery of a ledger's older time begins with. */
-export async function readRecoveryState(db: Queryable, ledger: Ledger): Promise<RecoveryState> {
-  const [known, { rows: ends }, { rows: decided }] = await Promise.all([
-    readKnownTime(db, ledger),
-    db.execute<{ oldest: string | null }>(sql`
-    select ${msOf(sql`min(c_time)`)} as oldest
-    from bills
-    where ${isOfLedger(ledger)}`),
-    db.execute<{ taxComparison: TaxComparison | null }>(sql`
-    select tax_comparison as "taxComparison"
+/** What the recovery of the older time of an account's ledgers begins with. */
+export async function readRecoveryStates(
+  db: Queryable,
+  account: string,
+  productTypes: readonly ProductType[],
+): Promise<{ readonly of: (productType: ProductType) => RecoveryState }> {
+  const known = await readKnownTimes(
+    db,
+    productTypes.map((productType) => ({ account, productType })),
+  );
+  const { rows } = await db.execute<{
+    productType: string;
+    taxComparison: TaxComparison | null;
+    oldest: string | null;
+  }>(sql`
+    select
+      product_type as "productType",
+      tax_comparison as "taxComparison",
+      (
+        select ${msOf(sql`min(c_time)`)}
+        from bills
+        where account = ${account}
+          and bills.product_type = ledgers.product_type
+      ) as oldest
     from ledgers
-    where ${isOfLedger(ledger)}`),
-  ]);
-  const { oldest } = onlyRow(ends, "the ledger's oldest bill");
+    where account = ${account}
+      and product_type = any(${textArray(productTypes)}::text[])`);
+  const stored = new Map(rows.map((row) => [row.productType, row]));
   return {
-    known,
-    oldestBill: oldest === null ? undefined : timeFrom(oldest),
-    comparison: decided[0]?.taxComparison ?? undefined,
+    of(productType) {
+      const { oldest = null, taxComparison = null } = stored.get(productType) ?? {};
+      return {
+        known: known.of({ account, productType }),
+        oldestBill: timeFrom(oldest),
+        comparison: taxComparison ?? undefined,
+      };
+    },
   };
 }
 
