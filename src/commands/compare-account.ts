@@ -1,6 +1,12 @@
 import { type Account, withCredentials } from "../accounts/account.ts";
 import type { Config } from "../accounts/config.ts";
-import type { Difference, LedgerVerification, VerifyDeps } from "../check/verify/verify.ts";
+import {
+  type Difference,
+  type LedgerVerification,
+  type LedgerVerify,
+  ledgerVerifiers,
+  type VerifyDeps,
+} from "../check/verify/verify.ts";
 import type { ProductType } from "../core/contract/product-types.ts";
 import { type ExchangeAccess, openExchange } from "../core/exchange/session.ts";
 import type { Database } from "../core/postgres/connect.ts";
@@ -8,8 +14,8 @@ import { readAccountState } from "../core/store/accounts/account-states.ts";
 import type { Leases } from "../core/store/lease.ts";
 import { openVerifyStore } from "../core/store/verify-store.ts";
 import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mode.ts";
-import type { LedgerReader } from "../core/sync/ledger-reader.ts";
 import { type AccountMode, modeOf } from "../core/words/account-state.ts";
+import type { Interval } from "../core/words/intervals.ts";
 import { firstThrown, messageOf } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
 import { formatCounted, ledgerName, ledgerNames } from "../output/text.ts";
@@ -26,16 +32,14 @@ export type CompareDeps = {
   readonly leases: Leases;
 };
 
-/** What reading a ledger again needs, while its account is held. */
-export type ComparingDeps = Omit<VerifyDeps, "span" | "repair">;
-
-type Comparing<OneLedger extends LedgerReader> = {
+type Comparing = {
   /** Whether it writes what differs. */
-  readonly isWriting: boolean;
-  readonly ledgersOf: (deps: ComparingDeps) => (productType: ProductType) => OneLedger;
+  readonly repair: boolean;
+  /** The time of a ledger that is read again. */
+  readonly spanOf: (productType: ProductType) => Interval;
   readonly read: (
-    deps: ComparingDeps,
-    ledgers: readonly OneLedger[],
+    deps: VerifyDeps,
+    ledgers: readonly LedgerVerify[],
   ) => Promise<readonly LedgerVerification[]>;
 };
 
@@ -43,10 +47,10 @@ type Comparing<OneLedger extends LedgerReader> = {
  * Holds an account, asks whose key it is, and reads ledgers of it again. Never throws: the report contains the error that
  * stopped it.
  */
-export async function compareAccount<OneLedger extends LedgerReader>(
+export async function compareAccount(
   deps: CompareDeps,
   configured: Account,
-  { isWriting, ledgersOf, read }: Comparing<OneLedger>,
+  { repair, spanOf, read }: Comparing,
 ): Promise<AccountVerification> {
   const { config, signal, notice, db, access } = deps;
   const { name } = configured;
@@ -58,9 +62,9 @@ export async function compareAccount<OneLedger extends LedgerReader>(
     const { client, exchangeNow } = exchange;
     const { assertHeld } = opened;
     const asking = { client, assertHeld, signal, onFailure: noticeFailure(notice, name) };
-    const comparing: ComparingDeps = {
+    const comparing: VerifyDeps = {
       ...asking,
-      ...{ exchangeNow, sleep: access.clock.sleep },
+      ...{ exchangeNow, repair, sleep: access.clock.sleep },
       store: openVerifyStore(db, opened),
       onProgress(progress) {
         if (progress.event === "request" && progress.failure !== undefined)
@@ -68,7 +72,8 @@ export async function compareAccount<OneLedger extends LedgerReader>(
       },
     };
     const state = await readAccountState(db, name);
-    const meeting = await identifyAccount(asking, account, state, ledgersOf(comparing));
+    const ledgerOf = ledgerVerifiers(comparing, name, spanOf);
+    const meeting = await identifyAccount(asking, account, state, ledgerOf);
     if (meeting.ledgers.length === 0) assertSomethingToRead(account, meeting.mode);
     const unserved = notCompared(state.stored, account, meeting.mode);
     if (unserved !== undefined) notice(unserved);
@@ -78,7 +83,7 @@ export async function compareAccount<OneLedger extends LedgerReader>(
       refused.every(({ productType }) => productType !== ledger.productType),
     );
     const answer = { ...meeting, productTypes: wanted.map(({ ledger }) => ledger.productType) };
-    await (isWriting ? opened.acceptKey(answer) : opened.checkKey(answer));
+    await (repair ? opened.acceptKey(answer) : opened.checkKey(answer));
     ledgers = await read(comparing, wanted);
     return { account: name, ledgers, error: undefined };
   } catch (error) {

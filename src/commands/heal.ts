@@ -1,11 +1,10 @@
 import type { Account } from "../accounts/account.ts";
 import type { BrokenSpan } from "../check/reconcile/breaks.ts";
 import { noteUnrepaired } from "../check/reconcile/record-breaks.ts";
-import { readAgain } from "../check/verify/read-again.ts";
+import { readAgain, spanAround } from "../check/verify/read-again.ts";
 import { isRepaired, repairedIn } from "../check/verify/verify.ts";
 import type { Database } from "../core/postgres/connect.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
-import { LedgerReader } from "../core/sync/ledger-reader.ts";
 import { horizonAt } from "../core/words/plan.ts";
 import { type EpochMs, isoTime } from "../lib/time.ts";
 import { formatLength, ledgerName } from "../output/text.ts";
@@ -67,20 +66,11 @@ export async function healAccount(
   if (spansOf.size === 0) return { account: name, ledgers: [], error: undefined };
   const account = { ...configured, productTypes: [...spansOf.keys()] };
   const healed = await compareAccount(deps, account, {
-    isWriting: true,
-    ledgersOf:
-      ({ onProgress, ...comparing }) =>
-      (productType) => {
-        const ledger = { account: name, productType };
-        const onAttempt: ConstructorParameters<typeof LedgerReader>[0]["onAttempt"] = (failure) =>
-          onProgress({ ledger, event: "request", failure });
-        return new LedgerReader({ ...comparing, onAttempt }, ledger);
-      },
-    read: (comparing, readers) =>
+    repair: true,
+    spanOf: (productType) => spanAround(productType, spansOf.get(productType) ?? []),
+    read: (comparing, ledgers) =>
       Promise.all(
-        readers.map((reader) =>
-          readAgain(comparing, reader, spansOf.get(reader.ledger.productType) ?? []),
-        ),
+        ledgers.map((one) => readAgain(comparing, one, spansOf.get(one.ledger.productType) ?? [])),
       ),
   });
   for (const { ledger, error, differences } of healed.ledgers) {

@@ -4,7 +4,6 @@ import {
   type Difference,
   isRepaired,
   type LedgerVerification,
-  ledgerVerifiers,
   repairedIn,
   verifyBills,
 } from "../check/verify/verify.ts";
@@ -32,7 +31,6 @@ import {
 import { formatCounted, formatInterval, formatTime, jsonInterval } from "../output/text.ts";
 import {
   type AccountVerification,
-  type ComparingDeps,
   compareAccount,
   differencesOf,
   isAccepted,
@@ -114,15 +112,12 @@ async function compareAccounts(
   if (names.length > 0) refuseUnserved(span, await readExchangeTime(db, names));
   await using access = openExchangeAccess();
   const accountDeps = { ...deps, db, leases: new Leases(db), config, access };
-  const verifying = (comparing: ComparingDeps) => ({ ...comparing, span, repair });
-  const read = await readSideBySide(selected, async (account) => {
-    const { name } = account;
-    return await compareAccount(accountDeps, account, {
-      isWriting: repair,
-      ledgersOf: (comparing) => ledgerVerifiers(verifying(comparing), name),
-      read: verifyBills,
-    });
-  });
+  const read = await readSideBySide(selected, (account) =>
+    compareAccount(accountDeps, account, {
+      ...{ repair, spanOf: () => span },
+      read: (comparing, ledgers) => verifyBills(comparing, ledgers, span),
+    }),
+  );
   return verificationOf(span, read);
 }
 

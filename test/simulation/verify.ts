@@ -87,11 +87,12 @@ export function startVerification(
         exchangeNow: exchange.exchangeNow,
         assertHeld: lease.assertHeld,
         store: watched(openVerifyStore(db, lease), pages),
-        ...{ span: verification.span, repair: true, signal, sleep: clock.sleep },
+        ...{ repair: true, signal, sleep: clock.sleep },
         onProgress: () => undefined,
       };
-      const verifiers = verification.productTypes.map(ledgerVerifiers(deps, account));
-      return { ledgers: await verifyBills(deps, verifiers), error: undefined };
+      const { span, productTypes } = verification;
+      const verifiers = productTypes.map(ledgerVerifiers(deps, account, () => span));
+      return { ledgers: await verifyBills(deps, verifiers, span), error: undefined };
     } catch (error) {
       return { ledgers: [], error };
     }

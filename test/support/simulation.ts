@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import { readAgain } from "../../src/check/verify/read-again.ts";
+import { readAgain, spanAround } from "../../src/check/verify/read-again.ts";
 import { ledgerVerifiers, type VerifyDeps, verifyBills } from "../../src/check/verify/verify.ts";
 import { classicProductTypes, type ProductType } from "../../src/core/contract/product-types.ts";
 import { openExchange } from "../../src/core/exchange/session.ts";
@@ -8,7 +8,6 @@ import { readStoredBills } from "../../src/core/store/bill-rows.ts";
 import { Leases } from "../../src/core/store/lease.ts";
 import { type LeasedAccount, openStore, type Store } from "../../src/core/store/ledger-store.ts";
 import { openVerifyStore, type VerifyStore } from "../../src/core/store/verify-store.ts";
-import { LedgerReader } from "../../src/core/sync/ledger-reader.ts";
 import { type AccountReport, syncAccount } from "../../src/core/sync/run.ts";
 import type { Interval } from "../../src/core/words/intervals.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
@@ -194,9 +193,13 @@ function inHeldAccount<T>(
 export function verifyIn(db: Database, simulation: Simulation, options: VerificationOptions) {
   const { span, repair = false, productTypes: wanted = classicProductTypes } = options;
   return inHeldAccount(db, simulation, options, async (held) => {
-    const deps = { ...held, span, repair };
+    const deps = { ...held, repair };
     const { name } = simulation.sandbox.account;
-    const ledgers = await verifyBills(deps, wanted.map(ledgerVerifiers(deps, name)));
+    const ledgers = await verifyBills(
+      deps,
+      wanted.map(ledgerVerifiers(deps, name, () => span)),
+      span,
+    );
     return { differences: ledgers.flatMap(({ differences }) => differences), ledgers };
   });
 }
@@ -209,8 +212,9 @@ export const readAgainIn = (
   spans: readonly Interval[],
 ) =>
   inHeldAccount(db, simulation, { productTypes: [productType] }, async (deps) => {
-    const ledger = { account: simulation.sandbox.account.name, productType };
-    const reader = new LedgerReader({ ...deps, onAttempt: () => undefined }, ledger);
-    await reader.probe();
-    return readAgain(deps, reader, spans);
+    const { name } = simulation.sandbox.account;
+    const spanOf = () => spanAround(productType, spans);
+    const ledger = ledgerVerifiers({ ...deps, repair: true }, name, spanOf)(productType);
+    await ledger.probe();
+    return readAgain(deps, ledger, spans);
   });

@@ -1,6 +1,6 @@
 import { pageSizeMax } from "../../core/contract/account-bills.ts";
 import { type BillsApi, billsApiOf } from "../../core/contract/bills-api.ts";
-import type { LedgerReader } from "../../core/sync/ledger-reader.ts";
+import type { ProductType } from "../../core/contract/product-types.ts";
 import { lowestId, type RowPosition } from "../../core/sync/walk/answers.ts";
 import { OutOfRangeRows } from "../../core/sync/walk/out-of-range-rows.ts";
 import { PagesWithinHorizon, positionsOf, readRows } from "../../core/sync/walk/pages.ts";
@@ -17,11 +17,24 @@ import type { ReadRows } from "../../core/words/page.ts";
 import { horizonAt } from "../../core/words/plan.ts";
 import { ReportableError } from "../../lib/errors.ts";
 import { epochMs, isoTime } from "../../lib/time.ts";
-import { ComparedSpan, type LedgerVerification, type VerifyDeps } from "./verify.ts";
+import type { LedgerVerification, LedgerVerify, VerifyDeps } from "./verify.ts";
 
 // At ten requests a second, less than two minutes. A week of 30,000 bills takes some 1,000.
 const requestsMax = 1_000;
 const askedAtOnce = 10;
+
+/** The windows that may have held a part of these spans. */
+const windowsAround = (productType: ProductType, spans: readonly Interval[]) => {
+  const { windowMaxMs } = billsApiOf(productType);
+  return union(spans.flatMap(({ from, to }) => interval(from - windowMaxMs, to + windowMaxMs)));
+};
+
+/** The time that {@link readAgain} compares, at most. */
+export function spanAround(productType: ProductType, spans: readonly Interval[]): Interval {
+  const around = windowsAround(productType, spans);
+  const ends = around.flatMap(({ from, to }) => [from, to]);
+  return { from: epochMs(Math.min(...ends)), to: epochMs(Math.max(...ends)) };
+}
 
 /**
  * Reads time of a ledger again, and stores what differs. Each window that may have held a part of it is read whole: beside
@@ -32,30 +45,20 @@ const askedAtOnce = 10;
  * @param spans the time in which something is missing. It is read first, then what is nearest to it.
  */
 export async function readAgain(
-  deps: Pick<VerifyDeps, "exchangeNow" | "signal" | "store">,
-  reader: LedgerReader,
+  deps: Pick<VerifyDeps, "exchangeNow" | "signal">,
+  ledger: LedgerVerify,
   spans: readonly Interval[],
 ): Promise<LedgerVerification> {
-  const { ledger } = reader;
   const now = deps.exchangeNow();
-  const { windowMaxMs } = billsApiOf(ledger.productType);
-  const around = union(
-    spans.flatMap(({ from, to }) => interval(from - windowMaxMs, to + windowMaxMs)),
-  );
-  const [first, ...others] = intersect(around, interval(horizonAt(now), now));
-  const span = { from: first?.from ?? now, to: others.at(-1)?.to ?? first?.to ?? now };
-  const read = first === undefined ? [] : [first, ...others];
-  const compared = new ComparedSpan({ ...deps, span, repair: true }, ledger);
-  const error = await readPieces({ ...deps, reader, compared, spans }, read)
-    .then(async (unread) => {
-      await compared.findUnserved(horizonAt(now));
-      const [left] = intersect(spans, unread);
-      return left && notAll(left);
-    })
-    .catch((thrown: unknown) => thrown);
-  compared.findUnproven();
-  const { differences, compared: count } = compared;
-  return { ledger, span: read, compared: count, differences, requests: reader.requests, error };
+  const around = windowsAround(ledger.ledger.productType, spans);
+  const wanted = intersect(around, interval(horizonAt(now), now));
+  try {
+    const [left] = intersect(spans, await readPieces({ ...deps, reader: ledger, spans }, wanted));
+    if (left !== undefined) throw notAll(left);
+  } catch (error) {
+    ledger.fail(error);
+  }
+  return ledger.result(wanted);
 }
 
 const notAll = ({ from, to }: Interval): ReportableError =>
@@ -65,8 +68,7 @@ const notAll = ({ from, to }: Interval): ReportableError =>
   );
 
 type PiecesDeps = Pick<VerifyDeps, "exchangeNow" | "signal"> & {
-  readonly reader: LedgerReader;
-  readonly compared: ComparedSpan;
+  readonly reader: LedgerVerify;
   readonly spans: readonly Interval[];
 };
 
@@ -98,10 +100,10 @@ const distanceMs = (piece: Interval, spans: readonly Interval[]): number =>
 
 /** Asks for a piece of time. @returns its parts where the answer may have been cut. */
 async function readPiece(
-  { reader, compared, spans, signal, exchangeNow }: PiecesDeps,
+  { reader, spans, signal, exchangeNow }: PiecesDeps,
   piece: Interval,
 ): Promise<readonly Interval[]> {
-  const { ledger, pageLengths } = reader;
+  const { ledger, pageLengths, compared } = reader;
   const api = billsApiOf(ledger.productType);
   const startedAt = exchangeNow();
   const pages = new PagesWithinHorizon(

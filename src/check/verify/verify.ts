@@ -17,8 +17,7 @@ import { type EpochMs, epochMs, isoTime, secondMs } from "../../lib/time.ts";
 export type VerifyDeps = Omit<BillsDeps, "leased" | "settleLagMs"> & {
   readonly assertHeld: () => void;
   readonly store: VerifyStore;
-  readonly span: Interval;
-  /** Whether to repair differences. */
+  /** Whether to write what differs. */
   readonly repair: boolean;
 };
 
@@ -71,49 +70,48 @@ export const repairedIn = (ledgers: readonly LedgerVerification[]): number =>
 const aheadMaxMs = 30 * secondMs;
 
 /** The verification of one ledger: a sync of the span whose store compares what a sync's would store. */
-class LedgerVerify extends LedgerRun {
-  readonly #deps: VerifyDeps;
-  readonly #compared: ComparedSpan;
+export class LedgerVerify extends LedgerRun {
+  readonly compared: ComparedSpan;
 
   /** @param pageLengths shared by the account's ledgers. */
-  constructor(deps: VerifyDeps, ledger: Ledger, pageLengths: PageLengths) {
-    const store = new ComparedSpan(deps, ledger);
-    const leased = { store, assertHeld: deps.assertHeld };
+  constructor(deps: VerifyDeps, ledger: Ledger, span: Interval, pageLengths: PageLengths) {
+    const compared = new ComparedSpan({ ...deps, span }, ledger);
+    const leased = { store: compared, assertHeld: deps.assertHeld };
     super({ ...deps, leased, settleLagMs: 0 }, ledger, pageLengths);
-    this.#deps = deps;
-    this.#compared = store;
+    this.compared = compared;
   }
 
   get knownTime(): KnownTime {
-    return this.#compared.knownTime;
+    return this.compared.knownTime;
   }
 
-  /** Never throws. */
-  async result(): Promise<LedgerVerification> {
-    const { ledger } = this;
-    const { span, exchangeNow } = this.#deps;
-    const now = exchangeNow();
+  /** Never throws. @param read the time that was to be read. */
+  async result(read: readonly Interval[]): Promise<LedgerVerification> {
     try {
       this.report(this.knownTime);
-      await this.#compared.findUnserved(horizonAt(now));
+      await this.compared.findUnserved(horizonAt(this.exchangeNow()));
     } catch (error) {
       this.fail(error);
     }
-    this.#compared.findUnproven();
-    const { differences, compared } = this.#compared;
-    const read = intersect([span], interval(horizonAt(now), now));
-    const error = this.done.error ?? unreadPartError(span, read, now);
-    return { ledger, span: read, compared, differences, requests: this.requests, error };
+    this.compared.findUnproven();
+    const { differences, compared } = this.compared;
+    const { requests, error } = this.done;
+    return { ledger: this.ledger, span: read, compared, differences, requests, error };
   }
 }
 
-/** Opens the verification of an account's ledgers, one by one. They share what is learned of the exchange's pages. */
+/**
+ * Opens the verification of an account's ledgers, one by one. They share what is learned of the exchange's pages.
+ * @param spanOf the time of a ledger that is read again.
+ */
 export function ledgerVerifiers(
   deps: VerifyDeps,
   account: string,
+  spanOf: (productType: ProductType) => Interval,
 ): (productType: ProductType) => LedgerVerify {
   const pageLengths = new PageLengths();
-  return (productType) => new LedgerVerify(deps, { account, productType }, pageLengths);
+  return (productType) =>
+    new LedgerVerify(deps, { account, productType }, spanOf(productType), pageLengths);
 }
 
 /**
@@ -123,8 +121,9 @@ export function ledgerVerifiers(
  * @throws ExchangeError where the account itself is refused, or cannot be asked at all.
  */
 export async function verifyBills(
-  deps: Pick<VerifyDeps, "onProgress">,
+  deps: Pick<VerifyDeps, "onProgress" | "exchangeNow">,
   ledgers: readonly LedgerVerify[],
+  span: Interval,
 ): Promise<readonly LedgerVerification[]> {
   if (!ledgers.some(({ hasAnswered }) => hasAnswered)) {
     await probeAccount(ledgers.filter(({ refusal }) => refusal === undefined));
@@ -132,7 +131,11 @@ export async function verifyBills(
   await Promise.all(ledgers.map((ledger) => ledger.prepare(ledger.knownTime)));
   // A plan is recorded for the next run to go on, and the next verification begins anew.
   await readLedgers({ ...deps, recordPlans: async () => undefined }, ledgers);
-  return Promise.all(ledgers.map((ledger) => ledger.result()));
+  const now = deps.exchangeNow();
+  const read = intersect([span], interval(horizonAt(now), now));
+  const results = await Promise.all(ledgers.map((ledger) => ledger.result(read)));
+  const unread = unreadPartError(span, read, now);
+  return results.map((result) => ({ ...result, error: result.error ?? unread }));
 }
 
 /** The reason why not all of the span could be asked for, by the exchange's clock. */
@@ -159,7 +162,7 @@ type Differences = {
 // A transaction of a repair stores so many bills.
 const repairedMax = 1_000;
 
-type ComparedDeps = Pick<VerifyDeps, "span" | "store" | "repair">;
+type ComparedDeps = Pick<VerifyDeps, "store" | "repair"> & { readonly span: Interval };
 
 /** A ledger's store that takes all time but the span for covered, and compares what it is given. */
 export class ComparedSpan implements LedgerStore {
