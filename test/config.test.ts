@@ -159,6 +159,19 @@ test.each<[Environment, RegExp]>([
   [{ PRODUCT_TYPES: "USDT-FUTURE" }, /^PRODUCT_TYPES .*, did you mean USDT-FUTURES\?$/],
   [{ PRODUCT_TYPES: "umcbl" }, /^PRODUCT_TYPES "umcbl" is not .* \(there are USDT-FUTURES, COIN/],
   [{ SYNC_SETTLE_MINUTES: "1441" }, /"1441" is not a whole number of minutes from 0 to 1440$/],
+  // Bills would go into another database.
+  [{ database_url: "x" }, /^database_url is not .*, did you mean DATABASE_URL\?$/],
+  [
+    { "\u00a0DATABASE_URL": "x" },
+    /^DATABASE_URL is not set by its line in .env, which begins with/,
+  ],
+  [
+    { "set DATABASE_URL": "x" },
+    /^DATABASE_URL is not set by its line in .env, .* DATABASE_URL=VALUE$/,
+  ],
+  [{ "$env:DATABASE_URL": "x" }, /^DATABASE_URL is not set by its line/],
+  [{ "DATABASE_URL: postgres://u:hunter2@h/n?sslmode": "x" }, /^DATABASE_URL [^/]*$/],
+  [{ RECOVER_FROM: "2024-02-30" }, /^RECOVER_FROM "2024-02-30" is not a day such as 2024-01-31/],
   [{ RECOVER_FROM: "2024-02-30x" }, /^RECOVER_FROM .* is not a day such as 2024-01-31, or none$/],
   [{ HEALTH_MAX_AGE: "soon" }, /"soon" is not a duration such as 90m, 3h or 2d$/],
   [{ HEALTH_MAX_LTV: "80%" }, /"80%" is not a ratio such as 0.8$/],

@@ -134,6 +134,12 @@ const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|PRODUCT|RECOVER|SYNC|RISK_UNIT)_/;
 // A name that differs by more letters may well be the variable of another program.
 const slipMax = 2;
 
+const isNotSet = "is not set by its line in .env, which begins with something else; write";
+
+// The name that Node finds in a line of PowerShell may be "$env:DATABASE_URL".
+const wordsOf = (name: string): readonly string[] => name.split(/\W+/);
+const lettersOf = (name: string): string => name.toUpperCase().replaceAll(/[^A-Z]/g, "");
+
 /** A misspelled variable would leave a default in force that nobody wanted. */
 function misspelled(values: Environment) {
   const unset = variableNames.filter(
@@ -141,7 +147,10 @@ function misspelled(values: Environment) {
   );
   return Object.keys(values).flatMap((name) => {
     if (variableNames.some((variable) => variable === name)) return [];
-    const isOurs = prefix.test(name);
+    const named = /^\w*$/.test(name) ? undefined : unset.find((one) => wordsOf(name).includes(one));
+    if (named !== undefined) return [{ isOurs: true, text: `${named} ${isNotSet} ${named}=VALUE` }];
+    // Another name for it would send the bills into another database.
+    const isOurs = prefix.test(name) || lettersOf(name) === "DATABASEURL";
     const meant = nearest(name, unset, isOurs ? slipMax : 1);
     const text = `${name} is not a variable of this program, did you mean ${meant}?`;
     return meant === undefined ? [] : [{ isOurs, text }];

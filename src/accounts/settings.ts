@@ -179,8 +179,11 @@ export const variables = z.object({
   NO_PROXY: z.string().optional().describe("comma list of hosts that are reached without it"),
 });
 
-const isDay = (text: string): boolean =>
-  /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
+/** Date.parse takes the 30th of February for the 2nd of March. */
+function isDay(text: string): boolean {
+  const time = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(text) : Number.NaN;
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(text);
+}
 
 /** The settings, by the names of the variables. */
 export type Settings = { readonly [name in keyof typeof variables.shape]?: string | undefined };
