@@ -25,21 +25,23 @@ function running(count: number, answerMs = 300) {
 
 test.each([
   ["50 ms: one walk uses the limit", 50, 300, 1],
-  ["300 ms", 300, 300, 5],
-  ["800 ms: no more than the limit has requests", 800, 300, 10],
-  ["300 ms, and few pages are left", 300, 36, 3],
-  ["300 ms, and fewer", 300, 23, 1],
+  ["300 ms", 300, 300, 3],
+  ["1.5 s: no more than the limit has requests", 1_500, 300, 10],
+  ["300 ms, and few pages are left", 300, 17, 2],
+  ["300 ms, and fewer", 300, 11, 1],
 ])("a walk alone is divided by what an answer takes: %s", async (_, answerMs, pagesLeft, parts) => {
   await using alone = running(1, answerMs);
   expect(alone.after(0, pagesLeft)).toBe(parts);
 });
 
-test("only the longest walk is divided, once all have read a page, and one that is about to end counts as ended", async () => {
+test("only the longest walk is divided, once all have read a page, and if it alone takes longer than the limit for all that is left", async () => {
   await using three = running(3);
   expect([three.after(0, 100), three.after(1, 90)]).toEqual([1, 1]);
-  expect(three.after(2, 1)).toBe(1);
-  expect(three.after(1, 90)).toBe(1);
-  expect(three.after(0, 100)).toBe(4);
+  expect(three.after(2, 120)).toBe(2);
+  expect([three.after(0, 99), three.after(1, 89)]).toEqual([1, 1]);
+  expect([three.after(2, 1), three.after(1, 20), three.after(0, 80)]).toEqual([1, 1, 3]);
+  await using four = running(4);
+  expect([0, 1, 2, 3].map((walk) => four.after(walk, 100))).toEqual([1, 1, 1, 1]);
   await using waiting = running(129);
   expect(waiting.after(0, 10_000)).toBe(1);
 });
