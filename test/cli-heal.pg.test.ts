@@ -7,7 +7,6 @@ import { accountBills } from "../src/core/contract/account-bills.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import type { Source } from "../src/wings/sandbox/exchange/source.ts";
 import type { AccountBills } from "../src/wings/sandbox/ledger.ts";
-import { seededRandom } from "../src/wings/sandbox/random.ts";
 import type { ScheduledFault } from "./exchange/kinds.ts";
 import { faultyExchange } from "./exchange/schedule.ts";
 import { openHouse } from "./support/house.ts";
@@ -115,7 +114,9 @@ test.concurrent.each([
       return { ...ledger, bills: { ...ledger.bills, [type]: bills } };
     };
     const options = { seed: "nothings", wrapSource: without(hidden), alterLedger: withNothings };
-    await using at = await openHouse({ density: 0.2, ...options }, { PRODUCT_TYPES: type });
+    // What the newest few bills show is read anyway: a wallet needs more transfers than that.
+    const density = type === "SPOT" ? 1 : 0.2;
+    await using at = await openHouse({ density, ...options }, { PRODUCT_TYPES: type });
     expect(await at.run("sync", "--only", "bills", "--no-reconcile")).toMatchObject({ code: 0 });
     const count = hidden.size;
     hidden.clear();
@@ -128,26 +129,24 @@ test.concurrent.each([
 
 const lagMs = hourMs;
 
-/** One answer in three comes from a replica that has nothing of the last hour. */
-function lagging(source: Source): Source {
-  const random = seededRandom("replica");
-  return {
+test.concurrent("what a lagging replica hid is read again once a later bill shows that it is missing", async () => {
+  let passedMs = 0;
+  let isLagging = false;
+  // The replica has nothing of the last hour.
+  const lagging = (source: Source): Source => ({
     ...source,
     bills(request) {
       const { now, endTime = now } = request;
       const known = epochMs(Math.min(endTime, now - lagMs));
-      return source.bills(random() < 1 / 2 ? { ...request, endTime: known } : request);
+      return source.bills(isLagging ? { ...request, endTime: known } : request);
     },
-  };
-}
-
-test.concurrent("what a lagging replica hid is read again once a later bill shows that it is missing", async () => {
-  let passedMs = 0;
+  });
   const options = { seed: "lagging", density: 30, days: 2, futureDays: 1, wrapSource: lagging };
   await using at = await openHouse({ ...options, now: () => Date.now() + passedMs });
   const codes: (number | null)[] = [];
   let healed = 0;
-  for (let hours = 0; hours < 6; hours++) {
+  for (let hours = 0; hours < 5; hours++) {
+    isLagging = hours % 2 === 1;
     const end = await at.run("sync", "--only", "bills");
     codes.push(end.code);
     healed += healedBy(end.stdout);
