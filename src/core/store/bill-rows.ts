@@ -131,11 +131,10 @@ export async function readBillsByKey(
       from bills
       where bills.account = ${account}
         and (bills.product_type, bills.bill_id) >= (asked.product_type, asked.bill_id)
+        and (bills.product_type, bills.bill_id) <= (asked.product_type, asked.bill_id)
       order by bills.product_type, bills.bill_id
       limit 1
-    ) as bills
-    where bills.product_type = asked.product_type
-      and bills.bill_id = asked.bill_id`),
+    ) as bills`),
   ]);
   return rows.map(({ ledger: productType, ingestedAt, ...bill }) => ({
     productType,
