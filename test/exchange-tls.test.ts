@@ -111,6 +111,24 @@ test("through a proxy, the exchange's own certificate is verified, and the proxy
   });
 });
 
+test("a proxy or an exchange that speaks no TLS is told so, with what to write", async () => {
+  await using plain = await serveProxy();
+  await using transport = openTransport();
+  const url = new URL("https://127.0.0.2");
+  const proxy = new Secret(`https://${plain.host}`);
+  await expect(transport({ url, headers: {}, proxy })).rejects.toMatchObject({
+    kind: "unavailable",
+    message: expect.stringMatching(
+      /proxy \S+: it does not speak TLS; write http:\/\/ in HTTPS_PROXY$/,
+    ),
+  });
+  await expect(
+    transport({ url: new URL(`https://${plain.host}`), headers: {} }),
+  ).rejects.toMatchObject({
+    message: expect.stringMatching(/: it does not speak TLS; check EXCHANGE_BASE_URL$/),
+  });
+});
+
 test("an address of this machine is kept through a proxy, too", async () => {
   trust(certificate);
   await using exchange = await serveTls(certificate);

@@ -103,7 +103,7 @@ export function openTransport(
       if (error instanceof ExchangeError) throw error;
       // The cause is left out: undici's error may hold what the server sent, which may be our own headers.
       const through = proxy === undefined ? "" : ` through the proxy ${hostOf(proxy)}`;
-      const message = `no answer from ${url.host}${through}: ${reasonOf(error, limits)}`;
+      const message = `no answer from ${url.host}${through}: ${reasonOf(error, limits, proxy)}`;
       throw isUntrusted(error)
         ? new ExchangeError("refused-request", `${message}; ${certificateRemedy}`)
         : new ExchangeError("unavailable", message);
@@ -161,7 +161,7 @@ const tellOfSending =
   };
 
 /** Why no answer came, for a person: undici's own messages are about its timers and sockets. */
-function reasonOf(error: unknown, limits: TransportLimits): string {
+function reasonOf(error: unknown, limits: TransportLimits, proxy: Secret | undefined): string {
   if (error instanceof DOMException && error.name === "TimeoutError") {
     return `the whole answer took longer than ${limits.wholeAnswerMaxMs / secondMs} s`;
   }
@@ -177,6 +177,9 @@ function reasonOf(error: unknown, limits: TransportLimits): string {
       return `no answer came within ${silent}`;
     case "UND_ERR_BODY_TIMEOUT":
       return `the answer stalled for ${silent}`;
+    case "ERR_SSL_WRONG_VERSION_NUMBER":
+    case "ERR_SSL_PACKET_LENGTH_TOO_LONG":
+      return `it does not speak TLS; ${proxy?.reveal().startsWith("https:") ? "write http:// in HTTPS_PROXY" : "check EXCHANGE_BASE_URL"}`;
     case "UND_ERR_SOCKET":
       return "the connection was closed before the answer was complete";
     default: {
