@@ -29,8 +29,19 @@ test("a maintenance is waited for by the minute, and an answer that is too early
     );
     return delays.reduce<number>((sum, delay) => sum + (delay === "stop" ? 0 : delay), 0);
   };
-  for (const code of ["40308", "40604", "30014", "30026", "1001", "50008", "50009"])
-    expect(waitMs(code), code).toBeGreaterThan(90_000);
+  const codes = [
+    "40308",
+    "40604",
+    "30014",
+    "30026",
+    "1001",
+    "50008",
+    "50009",
+    "500",
+    "30038",
+    "41114",
+  ];
+  for (const code of codes) expect(waitMs(code), code).toBeGreaterThan(90_000);
   expect(waitMs("40725")).toBeLessThan(90_000);
 });
 
