@@ -4,7 +4,7 @@ import { setInterval } from "node:timers";
 import { fileURLToPath } from "node:url";
 import { Client } from "pg";
 import { formatNames } from "../src/books/export/formats.ts";
-import { migrate } from "../src/core/store/migrate.ts";
+import { migrateAt } from "../test/support/migrate-at.ts";
 import { openTestServer } from "../test/support/postgres-server.ts";
 import { nodeFlags } from "./support/node-flags.ts";
 
@@ -67,7 +67,7 @@ async function seededDatabase(serverUrl: string, bills: number) {
   await drop();
   await atServer((client) => client.query(`create database ${databaseName}`), serverUrl);
   url.pathname = `/${databaseName}`;
-  await migrate(url.href);
+  await migrateAt(url.href);
   await atServer(async (client) => {
     await client.query(seed, [bills]);
     await client.query("vacuum analyze bills");

@@ -123,7 +123,7 @@ export async function openLedgers(
   const database = stack.use(
     await openCommandDatabase(config.database, { notify: onNotice, wings }),
   );
-  await migrate(database.url.reveal());
+  await migrate(database.db);
   const at = { settings, config, database, onNotice };
   const resources = stack.move();
   return {

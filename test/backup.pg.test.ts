@@ -11,7 +11,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
 import { readStoredBills } from "../src/core/store/bill-rows.ts";
 import { Leases } from "../src/core/store/lease.ts";
-import { migrate } from "../src/core/store/migrate.ts";
 import { horizonAt } from "../src/core/words/plan.ts";
 import { StoppedError } from "../src/lib/errors.ts";
 import { dayMs, epochMs } from "../src/lib/time.ts";
@@ -23,6 +22,7 @@ import { openSandbox } from "./exchange/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { openTestDatabase, type TestDatabase, testDatabase } from "./support/database.ts";
 import { otherPostgres } from "./support/debian-postgres.ts";
+import { migrateAt } from "./support/migrate-at.ts";
 import { query } from "./support/query.ts";
 import { scratch } from "./support/scratch.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
@@ -130,7 +130,7 @@ describe("a backup", () => {
   test("holds one moment, whatever is committed while it is taken", async () => {
     await using database = openDatabase(full.url);
     await using own = await emptyDatabase();
-    await migrate(own.url);
+    await migrateAt(own.url);
     const moment = join(folder, "moment.gz");
     const parts: Buffer[] = [];
     const header = await backUp(

@@ -17,7 +17,6 @@ import {
 } from "../src/core/postgres/connect.ts";
 import { isRefused } from "../src/core/postgres/connections.ts";
 import { explained, withDatabaseErrors } from "../src/core/postgres/database-errors.ts";
-import { migrate } from "../src/core/store/migrate.ts";
 import { DatabaseError, messageOf } from "../src/lib/errors.ts";
 import { Secret } from "../src/lib/secret.ts";
 import { minuteMs } from "../src/lib/time.ts";
@@ -25,6 +24,7 @@ import { certificate, certificateOfOther, expiredCertificate } from "./support/c
 import { temporaryFolder } from "./support/cli.ts";
 import { fileDatabase, openTestDatabase } from "./support/database.ts";
 import { closedPort } from "./support/listening.ts";
+import { migrateAt } from "./support/migrate-at.ts";
 import { proxyTo, tlsProxyTo } from "./support/tcp-proxy.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
 
@@ -95,7 +95,7 @@ describe("a database that cannot be reached is an error with its remedy, without
     const role = `powerless_${new URL(empty.url).pathname.slice(1)}`;
     await empty.db.execute(`create role ${role} login password '${password}'`);
     const url = urlWith((url) => Object.assign(url, { username: role, password }), empty.url);
-    const said = await failureOf(migrate(url));
+    const said = await failureOf(migrateAt(url));
     await empty.db.execute(`drop role ${role}`);
     expect(said).toMatch(
       /^the database needs a migration, and this user may not make it \(permission denied.*\): run bill-sync db migrate as the owner/,

@@ -13,7 +13,6 @@ import { inTransaction, openDatabase } from "../src/core/postgres/connect.ts";
 import { tables } from "../src/core/postgres/schema/tables.ts";
 import {
   lockMigrations,
-  migrate,
   migrateTo,
   migrationState,
   type ServerSettings,
@@ -21,6 +20,7 @@ import {
 } from "../src/core/store/migrate.ts";
 import { DatabaseError } from "../src/lib/errors.ts";
 import { testDatabase } from "./support/database.ts";
+import { migrateAt } from "./support/migrate-at.ts";
 import { query } from "./support/query.ts";
 
 const folder = fileURLToPath(new URL("../migrations", import.meta.url));
@@ -42,7 +42,7 @@ const ourTables = `
 describe("a migration", () => {
   test("makes the tables, and a second one changes nothing", async () => {
     await using database = await emptyDatabase();
-    expect(await migrate(database.url)).toEqual({
+    expect(await migrateAt(database.url)).toEqual({
       migrations: migrationsCount,
       areViewsNew: true,
     });
@@ -55,13 +55,13 @@ describe("a migration", () => {
         where relnamespace in ('public'::regnamespace, 'analytics'::regnamespace)
       order by 4`;
     const before = await query(database.url, contents);
-    expect(await migrate(database.url)).toEqual(nothingToDo);
+    expect(await migrateAt(database.url)).toEqual(nothingToDo);
     expect(await query(database.url, contents)).toEqual(before);
   });
 
   test("is applied once by four who start it at once", async () => {
     await using database = await emptyDatabase();
-    const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(database.url)));
+    const applied = await Promise.all([1, 2, 3, 4].map(() => migrateAt(database.url)));
     expect(applied.map(({ migrations }) => migrations).sort()).toEqual([0, 0, 0, migrationsCount]);
     const rows = await query(database.url, "select from drizzle.bill_sync_migrations");
     expect(rows).toHaveLength(migrationsCount);
@@ -72,7 +72,7 @@ describe("a migration", () => {
     await using other = openDatabase(database.url);
     const waiting = await inTransaction(other.db, async (tx) => {
       await lockMigrations(tx);
-      const migrated = migrate(database.url);
+      const migrated = migrateAt(database.url);
       const blocked = `
         select from pg_locks
         join pg_database on pg_database.oid = database and datname = current_database()
@@ -93,7 +93,7 @@ describe("a migration", () => {
 
   test("fills the list of business types, and leaves what was met and what a user mapped", async () => {
     await using database = await emptyDatabase();
-    await migrate(database.url);
+    await migrateAt(database.url);
     await query(
       database.url,
       `insert into business_types (code, category, meaning)
@@ -103,7 +103,7 @@ describe("a migration", () => {
          where code = 'open_long';
        delete from business_types where code = 'buy'`,
     );
-    await migrate(database.url);
+    await migrateAt(database.url);
     const found = await query(
       database.url,
       `select code, listed_category as category, meaning
@@ -120,13 +120,13 @@ describe("a migration", () => {
 
   test("writes no business type where none differs: no lock on the table holds it up", async () => {
     await using database = await emptyDatabase();
-    await migrate(database.url);
+    await migrateAt(database.url);
     await using other = openDatabase(database.url);
     const client = await other.db.$client.connect();
     try {
       // Allows reading and no writing, as a distributed table does whose copy on one node is away.
       await client.query("begin; lock table business_types in share mode");
-      expect(await Promise.race([migrate(database.url), delay(20_000, "held up")])).toEqual(
+      expect(await Promise.race([migrateAt(database.url), delay(20_000, "held up")])).toEqual(
         nothingToDo,
       );
     } finally {
@@ -138,22 +138,22 @@ describe("a migration", () => {
   test("that fails is undone whole, its journal too, and applies once it is mended", async () => {
     await using database = await emptyDatabase();
     await using copy = await withMigration("create table half_made (); select 1 / 0");
-    await expect(migrate(database.url, copy.folder)).rejects.toThrow(
+    await expect(migrateAt(database.url, copy.folder)).rejects.toThrow(
       /^a migration failed and was undone: the database failed \(division by zero, 22012\)/,
     );
     expect(await query(database.url, ourTables)).toEqual([]);
 
-    await migrate(database.url);
+    await migrateAt(database.url);
     const before = await query(database.url, ourTables);
-    await expect(migrate(database.url, copy.folder)).rejects.toThrow(DatabaseError);
+    await expect(migrateAt(database.url, copy.folder)).rejects.toThrow(DatabaseError);
     expect(await query(database.url, ourTables)).toEqual(before);
 
     await using mended = await withMigration("create table whole ()");
-    expect(await migrate(database.url, mended.folder)).toEqual({
+    expect(await migrateAt(database.url, mended.folder)).toEqual({
       migrations: 1,
       areViewsNew: false,
     });
-    expect(await migrate(database.url, mended.folder)).toEqual(nothingToDo);
+    expect(await migrateAt(database.url, mended.folder)).toEqual(nothingToDo);
   });
 });
 
@@ -163,7 +163,7 @@ test("a database that had all the migrations which the first one replaced has th
     database.url,
     "insert into drizzle.bill_sync_migrations (hash, created_at) select 'x', min(created_at) - 1 from drizzle.bill_sync_migrations",
   );
-  expect(await migrate(database.url)).toEqual(nothingToDo);
+  expect(await migrateAt(database.url)).toEqual(nothingToDo);
 });
 
 test("breaks of the older kinds are of the new ones, and those of one bill stay apart", async () => {
@@ -192,7 +192,7 @@ test("breaks of the older kinds are of the new ones, and those of one bill stay 
     `insert into ledger_breaks (break_id, kind, account, ledger, coin, anchor, explanation, first_seen_at, last_seen_at, state)
      values ${rows.join(", ")}`,
   );
-  await migrate(database.url);
+  await migrateAt(database.url);
   const kept = await query(
     database.url,
     "select concat_ws(' ', kind, coin, anchor) as kept from ledger_breaks order by break_id",
@@ -223,7 +223,7 @@ test("a database of the first migration alone keeps what the second one renames"
          (1, 'deleted', 'a', 'USDT-FUTURES', '', 'found', -1, 'gone', now(), now(), 'open'),
          (2, 'unread', 'a', 'USDT-FUTURES', 'USDT', '1', -1, 'unread', now(), now(), 'open')`,
   );
-  expect(await migrate(database.url)).toEqual({
+  expect(await migrateAt(database.url)).toEqual({
     migrations: migrationsCount - 1,
     areViewsNew: true,
   });
@@ -258,9 +258,9 @@ describe("the journal that Drizzle gives all programs which name none, and that 
         database.url,
         `${moveBack}; insert into ${shared} (hash, created_at) values ('shop', ${time})`,
       );
-      expect(await migrate(database.url)).toEqual(nothingToDo);
+      expect(await migrateAt(database.url)).toEqual(nothingToDo);
       expect(await query(database.url, `select hash from ${shared}`)).toEqual([{ hash: "shop" }]);
-      expect(await migrate(database.url)).toEqual(nothingToDo);
+      expect(await migrateAt(database.url)).toEqual(nothingToDo);
     },
   );
 
@@ -270,7 +270,7 @@ describe("the journal that Drizzle gives all programs which name none, and that 
     await query(database.url, moveBack);
     await using opened = openDatabase(database.url);
     expect(await migrationState(opened.db)).toMatchObject({ pending: 0, areViewsOld: true });
-    expect(await migrate(database.url)).toEqual(nothingToDo);
+    expect(await migrateAt(database.url)).toEqual(nothingToDo);
     expect(await migrationState(opened.db)).toMatchObject({ pending: 0, areViewsOld: false });
     expect(await query(database.url, ourTables)).toEqual(before);
   });
@@ -310,7 +310,7 @@ describe("a database is refused, with the remedy, and left as it is", () => {
     await using database = await testDatabase();
     await query(database.url, damage);
     const before = await query(database.url, ourTables);
-    const refusal = migrate(database.url);
+    const refusal = migrateAt(database.url);
     await expect(refusal).rejects.toThrow(DatabaseError);
     await expect(refusal).rejects.toThrow(message);
     expect(await query(database.url, ourTables)).toEqual(before);
@@ -327,7 +327,7 @@ describe("a database is refused, with the remedy, and left as it is", () => {
     );
     try {
       url.pathname = `/${name}`;
-      await expect(migrate(url.href)).rejects.toThrow(/^the database's encoding is LATIN1/);
+      await expect(migrateAt(url.href)).rejects.toThrow(/^the database's encoding is LATIN1/);
       expect(await query(url.href, ourTables)).toEqual([]);
     } finally {
       await query(database.url, `drop database ${escapeIdentifier(name)} with (force)`);
@@ -339,7 +339,7 @@ describe("a database is refused, with the remedy, and left as it is", () => {
     await query(database.url, "create schema tenant");
     const url = new URL(database.url);
     url.searchParams.set("options", "-c search_path=tenant,public");
-    await expect(migrate(url.href)).rejects.toThrow(/search_path begins with schema tenant/);
+    await expect(migrateAt(url.href)).rejects.toThrow(/search_path begins with schema tenant/);
     expect(await query(database.url, ourTables)).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 // Makes docs/page.png, by `npm run picture`. Data and browser are those of the tests.
 import { openDatabase } from "../src/core/postgres/connect.ts";
-import { migrate } from "../src/core/store/migrate.ts";
 import { openBrowser } from "./support/browser.ts";
+import { migrateAt } from "./support/migrate-at.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { states } from "./support/page-states.ts";
 import { openTestServer } from "./support/postgres-server.ts";
@@ -9,7 +9,7 @@ import { openTestServer } from "./support/postgres-server.ts";
 await using server = await openPageServer();
 await using browser = await openBrowser();
 await using postgres = await openTestServer();
-await migrate(postgres.url);
+await migrateAt(postgres.url);
 await using tables = openDatabase(postgres.url);
 await states["breaks"]?.(tables.db);
 server.show(tables);

@@ -5,11 +5,11 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { migrate } from "../src/core/store/migrate.ts";
 import { dayMs } from "../src/lib/time.ts";
 import { openSandbox } from "./exchange/sandbox.ts";
 import { environmentFor, runCli } from "./support/cli.ts";
 import { type TestDatabase, testDatabase } from "./support/database.ts";
+import { migrateAt } from "./support/migrate-at.ts";
 import { query } from "./support/query.ts";
 
 const page = readFileSync("docs/operations.md", "utf8");
@@ -79,7 +79,7 @@ beforeAll(async () => {
   // As in Postgres 14, whichever version this is.
   await run(database.url, "grant create on schema public to public");
   expect(await run(database.url, forTest(setUp, database.url))).toEqual([]);
-  await migrate(urlOf("owner", database));
+  await migrateAt(urlOf("owner", database));
   expect(await run(urlOf("owner", database), forTest(grants, database.url))).toEqual([]);
   const owned = await query<{ name: string }>(
     database.url,

@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
-import { migrate } from "../src/core/store/migrate.ts";
 import { epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import { changeKeys, readKeys } from "../src/wings/serve/mirror/key-file.ts";
 import { bills } from "./support/bills.ts";
 import { runCli, startCli, temporaryFolder } from "./support/cli.ts";
 import { testDatabase } from "./support/database.ts";
+import { migrateAt } from "./support/migrate-at.ts";
 import { aMirrorKey, askServer } from "./support/mirror.ts";
 import { coverLedger, storeBills } from "./support/stored-ledger.ts";
 import { throwawayServer } from "./support/throwaway-server.ts";
@@ -126,7 +126,7 @@ async function storeHour(url: string): Promise<void> {
 
 test("a database that is stopped, and one that crashes, costs the requests of that time alone", async () => {
   await using server = await throwawayServer();
-  await migrate(server.url);
+  await migrateAt(server.url);
   await storeHour(server.url);
   await using folder = await temporaryFolder();
   await changeKeys(join(folder.path, "mirror-keys.json"), () => [key]);

@@ -5,11 +5,11 @@ import { expect, test } from "vitest";
 import type { Bill } from "../src/core/contract/bill.ts";
 import { categories, categoryOfWalletType } from "../src/core/contract/business-types.ts";
 import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
-import { migrate } from "../src/core/store/migrate.ts";
 import { hourMs } from "../src/lib/time.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
 import { fileDatabase } from "./support/database.ts";
+import { migrateAt } from "./support/migrate-at.ts";
 import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
 
 const { db, url } = await fileDatabase();
@@ -74,7 +74,7 @@ test("a user's own mapping is what views, exports and reconcile go by, survives 
   });
   await types("set", "inner_move", "margin");
   await db.execute(sql`update business_types set meaning = 'of an older version'`);
-  await migrate(url);
+  await migrateAt(url);
   expect((await listed()).get("lucky_draw")).toEqual({
     ...{ code: "lucky_draw", category: "bonus", listedCategory: "unclassified" },
     ...{ categoryByUser: "bonus", meaning: "of an older version" },
@@ -144,7 +144,7 @@ test("a wallet's type that was met before its name was known gets its category f
       insert into business_types (code, category, listed_category, meaning)
       values (${code}, 'unclassified', 'unclassified', 'met')`);
   expect(await types("set", "other/LOTTO_REWARDS", "deposit")).toMatchObject({ code: 0 });
-  await migrate(url);
+  await migrateAt(url);
   const rows = await listed();
   expect(met.map((code) => rows.get(code)?.["category"])).toEqual([
     "transfer",

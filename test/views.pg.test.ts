@@ -2,8 +2,8 @@
 // migrations that held the views, too).
 
 import { expect, test } from "vitest";
-import { migrate } from "../src/core/store/migrate.ts";
 import { testDatabase } from "./support/database.ts";
+import { migrateAt } from "./support/migrate-at.ts";
 import { query } from "./support/query.ts";
 
 const definitions = `
@@ -52,9 +52,9 @@ test.each([
   await using fresh = await testDatabase();
   await using database = await testDatabase();
   await query(database.url, damage);
-  expect(await migrate(database.url)).toEqual({ migrations: 0, areViewsNew: true });
+  expect(await migrateAt(database.url)).toEqual({ migrations: 0, areViewsNew: true });
   expect(await query(database.url, definitions)).toEqual(await query(fresh.url, definitions));
-  expect(await migrate(database.url)).toEqual({ migrations: 0, areViewsNew: false });
+  expect(await migrateAt(database.url)).toEqual({ migrations: 0, areViewsNew: false });
 });
 
 test("who may read views stays who may, and where no column goes, others' objects stay", async () => {
@@ -71,7 +71,7 @@ test("who may read views stays who may, and where no column goes, others' object
     );
     const before = await query(database.url, grantsOf(role));
     expect(before).toHaveLength(3);
-    expect(await migrate(database.url)).toMatchObject({ areViewsNew: true });
+    expect(await migrateAt(database.url)).toMatchObject({ areViewsNew: true });
     expect(await query(database.url, grantsOf(role))).toEqual(before);
     expect(await query(database.url, "select from public.mine")).toEqual([]);
   } finally {
@@ -99,8 +99,8 @@ test.each([
   await using database = await testDatabase();
   await query(database.url, obstacle);
   const before = await query(database.url, definitions);
-  await expect(migrate(database.url)).rejects.toThrow(message);
+  await expect(migrateAt(database.url)).rejects.toThrow(message);
   expect(await query(database.url, definitions)).toEqual(before);
   await query(database.url, remedy);
-  expect(await migrate(database.url)).toMatchObject({ areViewsNew: true });
+  expect(await migrateAt(database.url)).toMatchObject({ areViewsNew: true });
 });

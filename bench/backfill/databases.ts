@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { migrate } from "../../src/core/store/migrate.ts";
+import { migrateAt } from "../../test/support/migrate-at.ts";
 import { openTestServer } from "../../test/support/postgres-server.ts";
 
 export type Databases = AsyncDisposable & {
@@ -24,7 +24,7 @@ export async function openDatabases(): Promise<Databases> {
       await execute(`create database ${name}`);
       const url = new URL(server.url);
       url.pathname = `/${name}`;
-      await migrate(url.href);
+      await migrateAt(url.href);
       return url.href;
     },
     async [Symbol.asyncDispose]() {

@@ -2,8 +2,8 @@ import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { migrate } from "../../src/core/store/migrate.ts";
 import { openEmbedded } from "../../src/wings/embedded/embedded.ts";
+import { migrateAt } from "../../test/support/migrate-at.ts";
 
 export type BenchServer = AsyncDisposable & {
   readonly version: string;
@@ -82,7 +82,7 @@ async function makeDatabase(serverUrl: string, server: pg.Client): Promise<Bench
   await server.query(`create database ${name}`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  await migrate(url.href);
+  await migrateAt(url.href);
   const client = new pg.Client({ connectionString: url.href });
   await client.connect();
   return {

@@ -9,7 +9,7 @@ import { migratedText, openMigrated, openWritable } from "./stored.ts";
 /** `db migrate`: brings the database to this program's schema. */
 async function migrateCommand(config: Config, io: Io): Promise<Result> {
   await using database = await openWritable(config, io);
-  const text = migratedText(await migrate(database.url.reveal()));
+  const text = migratedText(await migrate(database.db));
   return { ...done(text ?? "the schema is up to date"), isSummary: true };
 }
 

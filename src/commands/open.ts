@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import pg, { escapeIdentifier } from "pg";
 import type { DatabaseConfig } from "../accounts/config.ts";
 import { type Database, openDatabase } from "../core/postgres/connect.ts";
-import type { StatementLimit } from "../core/postgres/connections.ts";
+import { lent, type StatementLimit } from "../core/postgres/connections.ts";
 import { withDatabaseErrors } from "../core/postgres/database-errors.ts";
 import { tables } from "../core/postgres/schema/tables.ts";
 import { DatabaseError, UsageError } from "../lib/errors.ts";
@@ -59,15 +59,9 @@ async function startEmbedded(dataDir: string, { notify, wings }: Opening) {
   };
 }
 
-/** Tries to connect. Leaves no connection open: a role may be limited to one, and a migration opens its own. */
-async function reach({ $client }: Database, notify: (message: string) => void): Promise<void> {
-  const client = await $client.connect();
-  try {
-    await keepStrangersOut(client, notify);
-  } finally {
-    client.release(true);
-  }
-}
+/** Tries to connect. */
+const reach = ({ $client }: Database, notify: (message: string) => void): Promise<void> =>
+  lent($client.connect(), {}, (client) => keepStrangersOut(client, notify));
 
 /**
  * What lets other roles than this user, superusers and the owners of the database, of its schema public and of

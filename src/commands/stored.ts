@@ -16,7 +16,7 @@ export const openWritable = ({ database }: Where, io: Io, limit?: StatementLimit
 
 export async function openMigrated(config: Where, io: Io): Promise<CommandDatabase> {
   const database = await openWritable(config, io);
-  await migrate(database.url.reveal());
+  await migrate(database.db);
   return database;
 }
 

@@ -93,11 +93,11 @@ export type SyncSession = Awaited<ReturnType<typeof openSyncSession>>;
  * @param localAddress the address of this machine that requests are sent from. Default the system's choice.
  */
 export async function openSyncSession(
-  { db, url }: CommandDatabase,
+  { db }: Pick<CommandDatabase, "db">,
   notice: (message: string) => void,
   localAddress?: string,
 ) {
-  const migrated = migratedText(await migrate(url.reveal()));
+  const migrated = migratedText(await migrate(db));
   if (migrated !== undefined) notice(migrated);
   const access = openExchangeAccess({ localAddress });
   const leases = new Leases(db);

@@ -83,10 +83,10 @@ type SpanDeps = {
 /** A whole verification. */
 export async function runVerification(
   config: Config,
-  { db, url }: CommandDatabase,
+  { db }: Pick<CommandDatabase, "db">,
   deps: SpanDeps,
 ): Promise<Verification & RunExit> {
-  await migrate(url.reveal());
+  await migrate(db);
   return loggedRun({ db, notice: deps.notice }, "verify", async () => {
     const verification = await compareAccounts(config, db, deps);
     return { ...verification, counts: { ledgers: ledgersTable(verification).json } };

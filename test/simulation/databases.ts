@@ -1,5 +1,5 @@
 import { escapeIdentifier, Pool } from "pg";
-import { migrate } from "../../src/core/store/migrate.ts";
+import { migrateAt } from "../support/migrate-at.ts";
 import { openTestServer } from "../support/postgres-server.ts";
 import { query } from "../support/query.ts";
 
@@ -31,7 +31,7 @@ export async function openDatabases() {
       url.pathname = `/${whole}`;
       await query(server.url, `create database ${escapeIdentifier(whole)}`);
       made.push(whole);
-      await migrate(url.href);
+      await migrateAt(url.href);
       return url.href;
     },
     async [Symbol.asyncDispose]() {

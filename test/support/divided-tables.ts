@@ -1,7 +1,7 @@
 import { getTableConfig, type PgTable } from "drizzle-orm/pg-core";
 import { escapeIdentifier } from "pg";
 import { tables } from "../../src/core/postgres/schema/tables.ts";
-import { migrate } from "../../src/core/store/migrate.ts";
+import { migrateAt } from "./migrate-at.ts";
 import { query } from "./query.ts";
 import { byMessage, typeOf } from "./tcp-proxy.ts";
 
@@ -35,7 +35,7 @@ export async function divideTables(url: string): Promise<void> {
       "update analytics_views set hash = ''",
     ].join(";\n"),
   );
-  await migrate(url);
+  await migrateAt(url);
   await query(url, noteText);
   await query(url, dividedTables.flatMap((table) => triggersText(table)).join(";\n"));
   const settings = {

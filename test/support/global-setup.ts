@@ -1,6 +1,6 @@
 import { escapeIdentifier } from "pg";
 import type { TestProject } from "vitest/node";
-import { migrate } from "../../src/core/store/migrate.ts";
+import { migrateAt } from "./migrate-at.ts";
 import { openTestServer } from "./postgres-server.ts";
 import { query } from "./query.ts";
 import { scratch } from "./scratch.ts";
@@ -36,7 +36,7 @@ export default async function setup(
   try {
     await query(server.url, `drop database if exists ${template} with (force)`);
     await query(server.url, `create database ${template}`);
-    await migrate(databaseAt(server.url, templateName));
+    await migrateAt(databaseAt(server.url, templateName));
   } catch (error) {
     await teardown();
     throw error;

@@ -6,7 +6,6 @@ import { hourMs } from "../../lib/time.ts";
 import {
   type Database,
   inTransaction,
-  openDatabase,
   type Queryable,
   type Transaction,
 } from "../postgres/connect.ts";
@@ -43,9 +42,7 @@ export type Migrated = {
  * @throws DatabaseError where the database is newer than the program or half migrated, or its server is
  *   unfit or refuses.
  */
-export async function migrate(databaseUrl: string, folder = migrationsFolder): Promise<Migrated> {
-  await using database = openDatabase(databaseUrl, { statementMaxMs });
-  const { db } = database;
+export async function migrate(db: Database, folder = migrationsFolder): Promise<Migrated> {
   await refuseUnfitServer(db);
   const migrations = readMigrationFiles({ migrationsFolder: folder });
   const migrated = (await isCurrent(db, migrations))

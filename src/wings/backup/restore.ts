@@ -2,7 +2,12 @@ import { pipeline } from "node:stream/promises";
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import { inTransaction, openDatabase, type Transaction } from "../../core/postgres/connect.ts";
+import {
+  type Database,
+  inTransaction,
+  openDatabase,
+  type Transaction,
+} from "../../core/postgres/connect.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 import {
   appliedMigrations,
@@ -48,20 +53,21 @@ export async function restore(
   path: string,
   signal: AbortSignal,
 ): Promise<Restored> {
-  const reading = await restoreRows(databaseUrl, path, signal);
-  const { migrations: migrated } = await migrate(databaseUrl);
+  await using database = openDatabase(databaseUrl, { statementMaxMs: tableMaxMs });
+  const { db } = database;
+  const reading = await restoreRows(db, path, signal);
+  const { migrations: migrated } = await migrate(db);
   return { ...reading, migrated };
 }
 
 async function restoreRows(
-  databaseUrl: string,
+  db: Database,
   path: string,
   signal: AbortSignal,
 ): Promise<BackupReading> {
-  await using database = openDatabase(databaseUrl, { statementMaxMs: tableMaxMs });
-  await refuseUnfitServer(database.db);
+  await refuseUnfitServer(db);
   return await inTransaction(
-    database.db,
+    db,
     async (tx) => {
       const loaded = new Map<string, number>();
       const done = await readBackup(path, {
