@@ -1,3 +1,4 @@
+import { pageSizeDefault } from "../../core/contract/account-bills.ts";
 import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import { compareIds } from "../../core/contract/compare-ids.ts";
 import {
@@ -7,7 +8,7 @@ import {
   unifiedProductTypes,
   unifiedWallet,
 } from "../../core/contract/product-types.ts";
-import { spotTaxTypes, taxTypes } from "../../core/contract/tax-records.ts";
+import { spotTaxTypes, taxRowsMax, taxTypes } from "../../core/contract/tax-records.ts";
 import { Refusal } from "../../core/server/answer.ts";
 import type { EpochMs } from "../../lib/time.ts";
 import { type LedgerBill, snowflakeTime } from "./entry.ts";
@@ -109,12 +110,12 @@ const taxNames = new Map(
 /** The bills of a span as tax records, oldest first, however old they are. */
 function taxRecords(
   { bills }: AccountBills,
-  { now, productType, startTime, endTime, limit }: TaxRequest,
+  { now, productType, limit, ...span }: TaxRequest,
 ): readonly object[] {
   return bills[productType]
-    .filter(({ cTime, visibleAt }) => cTime >= startTime && cTime <= endTime && visibleAt <= now)
+    .filter(({ cTime, visibleAt }) => isWithin(span, cTime) && visibleAt <= now)
     .toSorted(byTime)
-    .slice(0, limit)
+    .slice(0, Number(limit ?? taxRowsMax))
     .map((bill) => {
       const row = Object(currentRow(bill, now));
       const { billId: id, coin, cTime } = bill;
@@ -131,19 +132,24 @@ function taxRecords(
 /** The records of the withdrawals that were made in a span, newest first. */
 function withdrawals(
   { bills }: AccountBills,
-  { now, wallet, startTime, endTime, below, limit }: WithdrawalsRequest,
+  { now, wallet, below, limit, ...span }: WithdrawalsRequest,
 ): readonly object[] {
   return bills[wallet]
     .filter(({ visibleAt }) => visibleAt <= now)
     .flatMap(({ withdrawal }) => withdrawal ?? [])
     .filter(({ madeAt, orderId }) => {
       const isBelow = below === undefined || compareIds(orderId, below) < 0;
-      return madeAt >= startTime && madeAt <= endTime && isBelow;
+      return isWithin(span, madeAt) && isBelow;
     })
     .toSorted((a, b) => compareIds(b.orderId, a.orderId))
-    .slice(0, limit)
+    .slice(0, Number(limit ?? pageSizeDefault))
     .map(({ record }) => record);
 }
+
+const isWithin = (
+  { startTime, endTime }: Pick<TaxRequest, "startTime" | "endTime">,
+  time: number,
+): boolean => time >= Number(startTime) && time <= Number(endTime);
 
 const currentRow = ({ row, restated }: LedgerBill, now: EpochMs): unknown =>
   restated !== undefined && restated.at <= now ? restated.row : row;

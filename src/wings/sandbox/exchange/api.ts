@@ -68,7 +68,7 @@ async function serveSigned(
     refusedMode(route.api, credential) ??
     authenticate(request, credential, at.clock) ??
     refusedRight(request, credential, route.permission);
-  return refusal ?? route.serve(contextOf(options, request, at), credential);
+  return refusal ?? route.serve({ ...contextOf(options, request, at), caller: credential });
 }
 
 const contextOf = (

@@ -25,7 +25,6 @@ import { symbols } from "../../../core/contract/symbols.ts";
 import {
   classicTaxRecords,
   spotTaxRecords,
-  taxRowsMax,
   unifiedTaxRecords,
 } from "../../../core/contract/tax-records.ts";
 import { accountSettings } from "../../../core/contract/unified-account.ts";
@@ -40,7 +39,7 @@ import {
   type Permission,
   wrongEnvironment,
 } from "./credential.ts";
-import type { Context, WirePage, WithdrawalsRequest } from "./source.ts";
+import type { Context, WirePage } from "./source.ts";
 
 type Data = object | Refusal;
 
@@ -56,34 +55,40 @@ export type Route =
       api: OperationApi;
       /** Undefined where every key may ask. */
       permission: Permission | undefined;
-      serve: (context: Context, credential: Credential) => Promise<Data>;
+      serve: (context: SignedContext) => Promise<Data>;
     };
+
+/** What is needed to serve an admitted request that is signed. */
+type SignedContext = Context & { readonly caller: Credential };
 
 type Asking<Query extends z.ZodType> = Operation & { readonly query: Query };
 
+type Serve<Query extends z.ZodType, Given extends Context> = (
+  query: z.output<Query>,
+  context: Given,
+) => Promise<Data>;
+
+/** Serves what a context asks, or refuses a query that is not the operation's. */
+const reading =
+  <Query extends z.ZodType, Given extends Context>(schema: Query, serve: Serve<Query, Given>) =>
+  async (context: Given): Promise<Data> => {
+    const query = readQuery(schema, context.query);
+    return query instanceof Refusal ? query : serve(query, context);
+  };
+
 const open = <Query extends z.ZodType>(
   operation: Asking<Query>,
-  serve: (query: z.output<Query>, context: Context) => Promise<Data>,
-): Route => ({
-  access: "public",
-  operation,
-  async serve(context) {
-    const query = readQuery(operation.query, context.query);
-    return query instanceof Refusal ? query : serve(query, context);
-  },
-});
+  serve: Serve<Query, Context>,
+): Route => ({ access: "public", operation, serve: reading(operation.query, serve) });
 
 const signed = <Query extends z.ZodType>(
   operation: Asking<Query>,
   api: OperationApi,
   permission: Permission | undefined,
-  serve: (query: z.output<Query>, context: Context, credential: Credential) => Promise<Data>,
+  serve: Serve<Query, SignedContext>,
 ): Route => ({
   ...{ access: "signed", operation, api, permission },
-  async serve(context, credential) {
-    const query = readQuery(operation.query, context.query);
-    return query instanceof Refusal ? query : serve(query, context, credential);
-  },
+  serve: reading(operation.query, serve),
 });
 
 /** ccxt sends these two. The exchange accepts them, but what they do is not known: clients filter themselves. */
@@ -93,49 +98,67 @@ const leniently = z.preprocess(
 );
 
 const listed: readonly Route[] = [
-  signed({ ...accountBills, query: leniently }, "classic", "bills", (query, context, credential) =>
-    pageOf(context, credential, { limit: String(pageSizeDefault), ...query }),
+  signed({ ...accountBills, query: leniently }, "classic", "bills", (query, context) =>
+    pageOf(context, { limit: String(pageSizeDefault), ...query }),
   ),
-  signed(spotBills, "classic", "spot", async (query, context, credential) => {
-    const page = await pageOf(context, credential, { ...query, productType: spotWallet });
+  signed(spotBills, "classic", "spot", async (query, context) => {
+    const page = await pageOf(context, { ...query, productType: spotWallet });
     return page instanceof Refusal ? page : (page.bills ?? []);
   }),
-  signed(financialRecords, "unified", "uta-mgt", (query, context, credential) =>
-    recordsOf(context, credential, { ...query, productType: unifiedTypeOf(query.category) }),
+  signed(financialRecords, "unified", "uta-mgt", (query, context) =>
+    recordsOf(context, { ...query, productType: unifiedTypeOf(query.category) }),
   ),
-  signed(fundingRecords, "unified", "uta-mgt", (query, context, credential) =>
-    recordsOf(context, credential, { ...query, productType: fundingWallet }),
+  signed(fundingRecords, "unified", "uta-mgt", (query, context) =>
+    recordsOf(context, { ...query, productType: fundingWallet }),
   ),
-  signed(classicTaxRecords, "classic", "tax", taxRecordsOf),
-  signed(unifiedTaxRecords, "unified", "tax", (query, context, credential) =>
-    taxRecordsOf({ ...query, productType: unifiedTypeOf(query.bizType) }, context, credential),
+  signed(classicTaxRecords, "classic", "tax", (query, { source, caller, now }) =>
+    source.taxRecords({ caller, now, ...query }),
   ),
-  signed(withdrawalOperations.classic, "classic", "spot", (query, context, credential) =>
-    withdrawalsOf({ ...query, wallet: spotWallet, below: query.idLessThan }, context, credential),
+  signed(unifiedTaxRecords, "unified", "tax", (query, { source, caller, now }) =>
+    source.taxRecords({ caller, now, ...query, productType: unifiedTypeOf(query.bizType) }),
   ),
-  signed(withdrawalOperations.unified, "unified", "uta-mgt", (query, context, credential) =>
-    withdrawalsOf({ ...query, wallet: fundingWallet, below: query.cursor }, context, credential),
+  signed(spotTaxRecords, "classic", "tax", (query, { source, caller, now }) =>
+    source.taxRecords({ caller, now, ...query, productType: spotWallet }),
   ),
-  signed(spotTaxRecords, "classic", "tax", (query, context, credential) =>
-    taxRecordsOf({ ...query, productType: spotWallet }, context, credential),
+  signed(withdrawalOperations.classic, "classic", "spot", (query, { source, caller, now }) =>
+    source.withdrawals({ caller, now, ...query, wallet: spotWallet, below: query.idLessThan }),
   ),
-  signed(loanToValue, "classic", "loan-to-value", serveLoanToValue),
-  signed(unifiedLoanToValue, "unified", "uta-mgt", serveLoanToValue),
-  signed(balancesOperations.classic, "classic", "bills", serveBalances),
-  signed(balancesOperations.unified, "unified", "uta-mgt", serveAssets),
-  signed(balancesOperations.spot, "classic", "spot", (_, context, credential) =>
-    balancesOf(spotWallet, context, credential, ({ coin, balance }) => ({
+  signed(withdrawalOperations.unified, "unified", "uta-mgt", (query, { source, caller, now }) =>
+    source.withdrawals({ caller, now, ...query, wallet: fundingWallet, below: query.cursor }),
+  ),
+  signed(loanToValue, "classic", "loan-to-value", ({ riskUnitId }, { source, caller, now }) =>
+    source.loanToValue({ caller, now, riskUnitId }),
+  ),
+  signed(unifiedLoanToValue, "unified", "uta-mgt", ({ riskUnitId }, { source, caller, now }) =>
+    source.loanToValue({ caller, now, riskUnitId }),
+  ),
+  signed(balancesOperations.classic, "classic", "bills", async ({ productType }, context) =>
+    isDemoProductType(productType) && context.demo
+      ? wrongEnvironment()
+      : balancesOf(productType, context, ({ coin, balance }) => ({
+          ...{ marginCoin: coin, locked: "0", available: balance, accountEquity: balance },
+          ...{ unrealizedPL: "", assetMode: "single" },
+        })),
+  ),
+  signed(balancesOperations.unified, "unified", "uta-mgt", async (_, context) => {
+    const assets = await balancesOf(unifiedWallet, context, ({ coin, balance }) => ({
+      ...{ coin, equity: balance, balance, locked: "0" },
+    }));
+    return assets instanceof Refusal ? assets : { assets };
+  }),
+  signed(balancesOperations.spot, "classic", "spot", (_, context) =>
+    balancesOf(spotWallet, context, ({ coin, balance }) => ({
       ...{ coin, available: balance, frozen: "0", locked: "0", limitAvailable: "0" },
     })),
   ),
-  signed(balancesOperations.funding, "unified", "uta-mgt", (_, context, credential) =>
-    balancesOf(fundingWallet, context, credential, ({ coin, balance }) => ({
+  signed(balancesOperations.funding, "unified", "uta-mgt", (_, context) =>
+    balancesOf(fundingWallet, context, ({ coin, balance }) => ({
       ...{ coin, balance, available: balance, frozen: "0" },
     })),
   ),
-  signed(accountSettings, "unified-mode", "uta-mgt", async (_, __, credential) => ({
-    uid: credential.uid,
-    accountMode: credential.accountMode,
+  signed(accountSettings, "unified-mode", "uta-mgt", async (_, { caller }) => ({
+    uid: caller.uid,
+    accountMode: caller.accountMode,
     assetMode: "multi_assets",
     accountLevel: "advanced",
     holdMode: "hedge_mode",
@@ -159,8 +182,7 @@ export const routes: ReadonlyMap<string, Route> = new Map(
 type PageQuery = ListQuery & { readonly productType: ProductType };
 
 async function pageOf(
-  { source, now, clock, demo }: Context,
-  caller: Credential,
+  { source, caller, now, clock, demo }: SignedContext,
   query: PageQuery,
 ): Promise<WirePage | Refusal> {
   const { productType } = query;
@@ -181,50 +203,11 @@ const optionalTime = (digits: string | undefined): EpochMs | undefined =>
   digits === undefined ? undefined : epochMs(Number(digits));
 
 /** A page of v3: the same content under other names. */
-async function recordsOf(context: Context, credential: Credential, query: PageQuery) {
-  const page = await pageOf(context, credential, query);
+async function recordsOf(context: SignedContext, query: PageQuery) {
+  const page = await pageOf(context, query);
   if (page instanceof Refusal) return page;
   const { bills: list, endId: cursor } = page;
   return { list, ...(cursor !== undefined && { cursor }) };
-}
-
-type TaxQuery = Pick<PageQuery, "productType" | "limit"> & Record<"startTime" | "endTime", string>;
-
-async function taxRecordsOf(
-  { productType, startTime, endTime, limit }: TaxQuery,
-  { source, now }: Context,
-  caller: Credential,
-): Promise<Data> {
-  return source.taxRecords({
-    ...{ caller, now, productType },
-    startTime: epochMs(Number(startTime)),
-    endTime: epochMs(Number(endTime)),
-    limit: Number(limit ?? taxRowsMax),
-  });
-}
-
-type WithdrawalsQuery = Pick<WithdrawalsRequest, "wallet" | "below"> &
-  Record<"startTime" | "endTime", string> & { readonly limit?: string | undefined };
-
-async function withdrawalsOf(
-  { wallet, below, startTime, endTime, limit }: WithdrawalsQuery,
-  { source, now }: Context,
-  caller: Credential,
-): Promise<Data> {
-  return source.withdrawals({
-    ...{ caller, now, wallet, below },
-    startTime: epochMs(Number(startTime)),
-    endTime: epochMs(Number(endTime)),
-    limit: Number(limit ?? pageSizeDefault),
-  });
-}
-
-async function serveLoanToValue(
-  { riskUnitId }: z.output<typeof loanToValue.query>,
-  { now, source }: Context,
-  caller: Credential,
-): Promise<Data> {
-  return source.loanToValue({ caller, now, riskUnitId });
 }
 
 type CoinBalance = { readonly coin: string; readonly balance: string };
@@ -232,43 +215,23 @@ type CoinBalance = { readonly coin: string; readonly balance: string };
 /** The balances of a wallet's coins, in the words of an API. */
 async function balancesOf(
   wallet: Wallet,
-  { source, now }: Context,
-  caller: Credential,
+  { source, caller, now }: SignedContext,
   inWords: (balance: CoinBalance) => object,
 ): Promise<readonly object[] | Refusal> {
   const rows = await source.balances({ caller, now, wallet });
   return rows instanceof Refusal ? rows : rows.map(inWords);
 }
 
-async function serveBalances(
-  { productType }: z.output<typeof balancesOperations.classic.query>,
-  context: Context,
-  credential: Credential,
-): Promise<Data> {
-  if (isDemoProductType(productType) && context.demo) return wrongEnvironment();
-  return balancesOf(productType, context, credential, ({ coin, balance }) => ({
-    ...{ marginCoin: coin, locked: "0", available: balance, accountEquity: balance },
-    ...{ unrealizedPL: "", assetMode: "single" },
-  }));
-}
-
-async function serveAssets(_: object, context: Context, credential: Credential): Promise<Data> {
-  const assets = await balancesOf(unifiedWallet, context, credential, ({ coin, balance }) => ({
-    ...{ coin, equity: balance, balance, locked: "0" },
-  }));
-  return assets instanceof Refusal ? assets : { assets };
-}
-
-async function serveClassicInfo(_: object, __: Context, credential: Credential): Promise<Data> {
+async function serveClassicInfo(_: object, { caller }: SignedContext): Promise<Data> {
   const words = { bills: ["coor", "cpor"], spot: ["stor"], tax: ["taxr"] };
   const authorities = Object.entries(words).flatMap(([right, named]) =>
-    credential.permissions.some((permission) => permission === right) ? named : [],
+    caller.permissions.some((permission) => permission === right) ? named : [],
   );
-  return { userId: credential.uid, ips: "", authorities, regisTime: "1700000000000" };
+  return { userId: caller.uid, ips: "", authorities, regisTime: "1700000000000" };
 }
 
-async function serveUnifiedInfo(_: object, __: Context, credential: Credential): Promise<Data> {
-  const permissions = credential.permissions.includes("uta-mgt") ? ["uta_mgt"] : [];
+async function serveUnifiedInfo(_: object, { caller }: SignedContext): Promise<Data> {
+  const permissions = caller.permissions.includes("uta-mgt") ? ["uta_mgt"] : [];
   const regisTime = "1700000000000";
-  return { userId: credential.uid, permType: "read-only", permissions, ips: "", regisTime };
+  return { userId: caller.uid, permType: "read-only", permissions, ips: "", regisTime };
 }

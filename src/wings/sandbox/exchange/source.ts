@@ -32,17 +32,18 @@ export type BillsRequest = {
 };
 
 /** A validated question for tax records. Both times are inclusive. */
-export type TaxRequest = Pick<BillsRequest, "caller" | "now" | "productType" | "limit"> & {
-  readonly startTime: EpochMs;
-  readonly endTime: EpochMs;
-};
+export type TaxRequest = Pick<BillsRequest, "caller" | "now" | "productType"> & Span;
 
 /** A validated question for withdrawals. Both times are inclusive. */
-export type WithdrawalsRequest = Pick<TaxRequest, "caller" | "now" | "startTime" | "endTime"> & {
-  readonly wallet: WithdrawingWallet;
-  /** An order's id: older ones are asked for. */
-  readonly below: string | undefined;
-  readonly limit: number;
+export type WithdrawalsRequest = Pick<BillsRequest, "caller" | "now"> &
+  Span & {
+    readonly wallet: WithdrawingWallet;
+    /** An order's id: older ones are asked for. */
+    readonly below: string | undefined;
+  };
+
+type Span = Readonly<Record<"startTime" | "endTime", string>> & {
+  readonly limit?: string | undefined;
 };
 
 /** The `data` of a page as it is sent: an empty page has more than one shape (see account-bills.ts). */
