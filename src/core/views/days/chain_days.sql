@@ -68,19 +68,23 @@ $balance_after_day
 -- Before the chain's first balance, a balance is that one less what moved since.
 left join lateral (
   select
-    shown.balance - shown.moved - coalesce(sum(wallet_amount + wallet_fee), 0) as balance,
-    count(entries.day) filter (where entries.day = shown.day) as bills
+    shown.balance - shown.moved - before.moved as balance,
+    before.bills
   from (
 $first
   ) as shown
-  left join analytics.entries
-    on entries.account = chains.account
-    and entries.product_type = any(chains.product_types)
-    and entries.coin = chains.coin
-    and $entries_without_balance
-    and entries.day between dated.day and shown.day
-    and (entries.day < shown.day or row($entries_place) < row($shown_place))
-  group by shown.balance, shown.moved, shown.day
+  cross join lateral (
+    select
+      coalesce(sum(wallet_amount + wallet_fee), 0) as moved,
+      count(*) filter (where entries.day = shown.day) as bills
+    from analytics.entries
+    where entries.account = chains.account
+      and entries.product_type = any(chains.product_types)
+      and entries.coin = chains.coin
+      and $entries_without_balance
+      and entries.day between dated.day and shown.day
+      and (entries.day < shown.day or row($entries_place) < row($shown_place))
+  ) as before
 ) as first on true
 -- What reconcile found of the day.
 left join (

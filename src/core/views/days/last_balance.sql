@@ -2,8 +2,8 @@
   select
     shown.day,
     shown.c_time,
-    shown.balance + coalesce(sum(wallet_amount + wallet_fee), 0) as balance,
-    count(entries.day) as bills
+    shown.balance + after.moved as balance,
+    after.bills
   from (
 $last
   ) as shown
@@ -53,13 +53,17 @@ $last
     -- Asked once, not for each bill.
     offset 0
   ) as contents
-  left join analytics.entries
-    on entries.account = chains.account
-    and entries.product_type = any(chains.product_types)
-    and entries.coin = chains.coin
-    and $entries_without_balance
-    and entries.day >= shown.day
-    and entries.day < $end_day
-    and case when contains_all then entries.c_time > edge_time
-      else entries.day > shown.day or row($entries_place) > row($shown_place) end
-  group by shown.day, shown.c_time, shown.balance
+  cross join lateral (
+    select
+      coalesce(sum(wallet_amount + wallet_fee), 0) as moved,
+      count(*) as bills
+    from analytics.entries
+    where entries.account = chains.account
+      and entries.product_type = any(chains.product_types)
+      and entries.coin = chains.coin
+      and $entries_without_balance
+      and entries.day >= shown.day
+      and entries.day < $end_day
+      and case when contains_all then entries.c_time > edge_time
+        else entries.day > shown.day or row($entries_place) > row($shown_place) end
+  ) as after
