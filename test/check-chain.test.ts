@@ -42,7 +42,7 @@ function checked(bills: readonly ChainBill[]): Chain {
     ...{ wallet: "USDT-FUTURES", coin: "USDT", tolerance: 1n },
     ...{ bookedMaxMs: 0, reconciledThrough: Number.POSITIVE_INFINITY },
   });
-  for (const bill of bills) chain.take(bill);
+  for (const bill of bills) chain.add(bill);
   chain.end();
   return chain;
 }

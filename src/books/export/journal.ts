@@ -152,7 +152,7 @@ export class Journal {
       const coins = this.#coinsOf(wallet);
       const coinBalance = coins.get(bill.coin) ?? this.#openBalance(bill);
       coins.set(bill.coin, coinBalance);
-      coinBalance.held.take(heldBillOf(bill));
+      coinBalance.held.add(heldBillOf(bill));
     }
     return [...entries, ...this.#takeBooked()];
   }

@@ -1,11 +1,11 @@
 /** An amount was met that has more decimal places than the units that the check computes with. */
 export class FinerAmount extends Error {
   /** How many more. */
-  readonly places: number;
+  readonly decimals: number;
 
-  constructor(places: number) {
-    super(`defect: no check began anew with ${places} more decimal places`);
-    this.places = places;
+  constructor(decimals: number) {
+    super(`defect: no check began anew with ${decimals} more decimal places`);
+    this.decimals = decimals;
   }
 }
 
@@ -28,7 +28,7 @@ const [space, minus, point, zero] = [32, 45, 46, 48];
  * times as long, more than all the rest of a check.
  * @throws FinerAmount
  */
-export function readNumbers(text: string, places: number): Numbers {
+export function readNumbers(text: string, decimals: number): Numbers {
   let [time, amount, fee, coupon] = [0, 0n, 0n, 0n];
   let balance: bigint | undefined;
   let [field, begin, digits, shown] = [0, 0, 0, -1];
@@ -42,7 +42,7 @@ export function readNumbers(text: string, places: number): Numbers {
     } else {
       if (field === 0) time = digits;
       else {
-        const units = unitsOf(text, begin, index, digits, places - Math.max(0, shown));
+        const units = unitsOf(text, begin, index, digits, decimals - Math.max(0, shown));
         if (field === 1) amount = units;
         else if (field === 2) fee = units;
         else if (field === 3) coupon = units;

@@ -241,11 +241,11 @@ export function summariesOf(
   account: string,
   chains: readonly Chain[],
   {
-    places,
+    decimals,
     coverage,
     breaks,
   }: {
-    readonly places: number;
+    readonly decimals: number;
     readonly coverage: ReadonlyMap<string, Coverage>;
     readonly breaks: readonly Break[];
   },
@@ -266,7 +266,7 @@ export function summariesOf(
     const incomplete = whole.length - reconciled;
     return {
       ...{ account, wallet, coin, bills, tested, rounded },
-      rounding: shortText({ units: chain.rounding, scale: places }),
+      rounding: shortText({ units: chain.rounding, scale: decimals }),
       days: { reconciled, incomplete, broken: chain.days.size - whole.length },
     };
   });

@@ -84,8 +84,8 @@ export class Chain {
   }
 
   /** @param bill whose time is not before that of the bill before it. */
-  take(bill: ChainBill): void {
-    this.#held.take(bill);
+  add(bill: ChainBill): void {
+    this.#held.add(bill);
   }
 
   end(): void {

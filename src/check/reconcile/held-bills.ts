@@ -60,7 +60,7 @@ export class HeldBills<Bill extends Move> {
   }
 
   /** @param bill whose time is not before that of the bill before it. */
-  take(bill: Bill): void {
+  add(bill: Bill): void {
     const [newest] = this.#newest;
     if (newest !== undefined && newest.time < bill.time) this.#follow();
     this.#newest.push(bill);

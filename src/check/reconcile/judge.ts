@@ -19,7 +19,7 @@ export type Judged = {
   readonly coverage: Coverage | undefined;
   readonly doesRound: boolean;
   /** How many decimal places the check computed with. */
-  readonly places: number;
+  readonly decimals: number;
 };
 
 /** Whether a balance is certainly wrong: one that is not judged yet, or only rounded, may be right. */
@@ -42,7 +42,7 @@ export function isAnythingNew(
   );
   return chains.some(({ chain, judged }) =>
     chain.residuals.some((residual) => {
-      const difference = shortText({ units: residual.off, scale: judged.places });
+      const difference = shortText({ units: residual.off, scale: judged.decimals });
       const anchor = anchorOf(chain.wallet, residual);
       return (
         isCertain(residual, judged) &&
@@ -66,13 +66,13 @@ export const unexplainedOf = (
     .filter((residual) => residual.untestable.length > 0 && isJudged(residual, judged))
     .map(({ bill, off, untestable }) => ({
       at: timeTextOf(bill.time),
-      difference: shortText({ units: off, scale: judged.places }),
+      difference: shortText({ units: off, scale: judged.decimals }),
       types: untestable,
     }));
 
 /** The breaks of a chain, with what the data can say about why. */
 export function breaksOf(chain: Chain, judged: Judged): readonly FoundBreak[] {
-  const tolerance = 10n ** BigInt(judged.places - 8);
+  const tolerance = 10n ** BigInt(judged.decimals - 8);
   const undoes = (earlier: Residual | undefined, later: Residual | undefined): boolean =>
     earlier !== undefined &&
     later !== undefined &&
@@ -93,10 +93,10 @@ function breakOf(
   { wallet, coin }: Chain,
   residual: Residual,
   isUndone: boolean,
-  { coverage, places }: Judged,
+  { coverage, decimals }: Judged,
 ): FoundBreak {
   const { bill, base } = residual;
-  const text = (units: bigint) => shortText({ units, scale: places });
+  const text = (units: bigint) => shortText({ units, scale: decimals });
   const lateMs = bookedMaxMsOf(wallet);
   const between = {
     from: Math.min(base.time, bill.time) - lateMs,

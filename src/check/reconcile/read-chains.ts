@@ -27,7 +27,7 @@ export type CheckedChains = {
   readonly chains: readonly Chain[];
   readonly tallies: Tallies;
   /** How many decimal places were computed with. */
-  readonly places: number;
+  readonly decimals: number;
 };
 
 // So many bills are half a megabyte of text. Larger pages are no faster.
@@ -43,13 +43,13 @@ export async function checkChains(
   reading: Reading,
 ): Promise<CheckedChains> {
   const recorded = await readRecorded(tx, account);
-  for (let places = 8; ; ) {
+  for (let decimals = 8; ; ) {
     try {
-      return await checkWith(tx, account, { ...reading, recorded }, places);
+      return await checkWith(tx, account, { ...reading, recorded }, decimals);
     } catch (error) {
       if (!(error instanceof FinerAmount)) throw error;
       // A unified account's amounts have up to sixteen.
-      places = Math.max(16, places + error.places);
+      decimals = Math.max(16, decimals + error.decimals);
       await tx.execute(sql`close audited`);
     }
   }
@@ -65,7 +65,7 @@ async function checkWith(
     recorded,
     reconciledThroughOf,
   }: Reading & { readonly recorded: ReadonlySet<string> },
-  places: number,
+  decimals: number,
 ): Promise<CheckedChains> {
   const tallies = new Tallies(rules);
   const checked: Chain[] = [];
@@ -79,7 +79,7 @@ async function checkWith(
       const chain = new Chain({
         wallet,
         coin,
-        tolerance: 10n ** BigInt(places - roundedPlaces),
+        tolerance: 10n ** BigInt(decimals - roundedPlaces),
         bookedMaxMs: bookedMaxMsOf(wallet),
         reconciledThrough: reconciledThroughOf(wallet),
       });
@@ -91,14 +91,14 @@ async function checkWith(
         const [productType, coin] = row;
         const wallet = isUnifiedWallet ? unifiedWallet : productType;
         const chain = chains.get(wallet)?.get(coin) ?? chainOf(wallet, coin);
-        chain.take(billOf(row, typeOf(row, tallies, recorded), places));
+        chain.add(billOf(row, typeOf(row, tallies, recorded), decimals));
       }
     }
     const ended = [...chains.values()].flatMap((ofWallet) => [...ofWallet.values()]);
     for (const chain of ended) chain.end();
     checked.push(...ended);
   }
-  return { chains: checked, tallies, places };
+  return { chains: checked, tallies, decimals };
 }
 
 type Row = readonly [
@@ -122,9 +122,9 @@ function typeOf(
   return isFeeKnown ? type : untestable(type);
 }
 
-function billOf(row: Row, type: TypeTally, places: number): ChainBill {
+function billOf(row: Row, type: TypeTally, decimals: number): ChainBill {
   const [productType, , billId, , numbers] = row;
-  const amounts = readNumbers(numbers, places);
+  const amounts = readNumbers(numbers, decimals);
   const { time, amount, fee, coupon, balance } = amounts;
   const { countsAmount, countsFee, countsCoupon } = type.rule;
   const isUsual = countsAmount && countsFee && !countsCoupon;

@@ -255,14 +255,14 @@ async function checkWhole(context: Context): Promise<Checked> {
 /** What the judge of a chain must know. */
 function judgedOf(
   chain: Chain,
-  { isFull, places }: Checked,
+  { isFull, decimals }: Checked,
   { coverage, records }: Context,
 ): Judged {
   const chainRecord = isFull ? undefined : records.get(chainKey(chain));
   return {
     coverage: coverage.get(chain.wallet),
     doesRound: doesRound(chainRecord ?? chain),
-    places,
+    decimals,
   };
 }
 

@@ -141,8 +141,8 @@ export function tallyBill(
   const fits = candidates.map((one) => !isFar(bill.moved + off, movedBy(one, bill), rounding));
   if (!isAlone && isFar(off, 0n, tolerance) && !fits.includes(true)) return;
   tally.tested++;
-  for (const [place, doesFit] of fits.entries())
-    if (doesFit) tally.fitting[place] = (tally.fitting[place] ?? 0) + 1;
+  for (const [index, doesFit] of fits.entries())
+    if (doesFit) tally.fitting[index] = (tally.fitting[index] ?? 0) + 1;
 }
 
 /** How often each candidate fits the bills of a category, or of one of its types. */
@@ -224,7 +224,7 @@ const sum = (counts: readonly number[]): number => counts.reduce((total, some) =
 
 const sumOf = (types: readonly RuleEvidence[]): RuleEvidence => ({
   tested: sum(types.map(({ tested }) => tested)),
-  fitting: candidates.map((_, place) => sum(types.map(({ fitting }) => fitting[place] ?? 0))),
+  fitting: candidates.map((_, index) => sum(types.map(({ fitting }) => fitting[index] ?? 0))),
 });
 
 /** Whether a check under these rules would compute the same balances as the one that made the tallies. */

@@ -95,7 +95,7 @@ export class LedgerVerify extends LedgerRun {
     }
     this.compared.findUnproven();
     const { differences, compared } = this.compared;
-    const { requests, error } = this.done;
+    const { requests, error } = this.soFar;
     return { ledger: this.ledger, span: read, compared, differences, requests, error };
   }
 }
@@ -242,8 +242,8 @@ export class ComparedSpan implements LedgerStore {
     const differences = this.#unproven.get(windowEnd) ?? { differing: [], rejected: [] };
     this.#unproven.set(windowEnd, differences);
     differences.differing.push(...differing);
-    for (const [place, row] of rows.rejected.entries()) {
-      differences.rejected.push({ ...row, isAccepted: areAccepted[place] ?? false });
+    for (const [index, row] of rows.rejected.entries()) {
+      differences.rejected.push({ ...row, isAccepted: areAccepted[index] ?? false });
     }
   }
 

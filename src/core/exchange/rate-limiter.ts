@@ -58,19 +58,19 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
   const queue = new PQueue({ concurrency: limit.requests });
   const oneWayDelay = createOneWayDelay();
   const { perMs } = limit;
-  let heldUntil = 0;
+  let pausedUntil = 0;
 
   /** When the next request may be sent in the slot of a request that was answered at `endedAt`. */
   function freeAt(endedAt: number, arrival: Arrival | undefined): number {
     const leastDelayMs = oneWayDelay.leastMs();
     if (arrival === undefined || leastDelayMs === undefined) return endedAt + perMs + marginMs;
-    const leftMs = Math.min(endedAt, arrival.requestTime - leastDelayMs);
-    return leftMs + perMs + marginMs;
+    const sentBefore = Math.min(endedAt, arrival.requestTime - leastDelayMs);
+    return sentBefore + perMs + marginMs;
   }
 
   async function useSlot<T>(
     send: (arrived: (arrival: Arrival) => void) => Promise<T>,
-    settle: PromiseWithResolvers<T>,
+    answer: PromiseWithResolvers<T>,
   ): Promise<void> {
     const sentAt = clock.now();
     let arrival: Arrival | undefined;
@@ -78,7 +78,7 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
       arrival = newest;
       oneWayDelay.observe(newest);
     };
-    await send(arrived).then(settle.resolve, settle.reject);
+    await send(arrived).then(answer.resolve, answer.reject);
     const endedAt = clock.now();
     await sleepUntil(clock, () => sentAt + perMs);
     // Computed again at each waking: other answers may have changed the delay's estimate meanwhile.
@@ -92,26 +92,26 @@ export function createRateLimiter(limit: RateLimit, clock: Clock): RateLimiter {
       priority = 0,
     ) {
       signal?.throwIfAborted();
-      const settle = Promise.withResolvers<T>();
+      const answer = Promise.withResolvers<T>();
       const waiting = new AbortController();
       const giveUp = () => waiting.abort(signal?.reason);
       signal?.addEventListener("abort", giveUp, { once: true });
       const slot = () => {
         // An abort from now on would free the slot too early.
         signal?.removeEventListener("abort", giveUp);
-        return useSlot(send, settle);
+        return useSlot(send, answer);
       };
-      queue.add(slot, { signal: waiting.signal, priority }).catch(settle.reject);
-      return settle.promise;
+      queue.add(slot, { signal: waiting.signal, priority }).catch(answer.reject);
+      return answer.promise;
     },
 
     holdOff(ms) {
       const until = clock.now() + ms;
-      if (until <= heldUntil) return;
-      heldUntil = until;
+      if (until <= pausedUntil) return;
+      pausedUntil = until;
       queue.pause();
       void sleepUntil(clock, () => until + marginMs).then(() => {
-        if (heldUntil === until) queue.start();
+        if (pausedUntil === until) queue.start();
       });
     },
 

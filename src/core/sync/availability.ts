@@ -26,7 +26,7 @@ export async function withoutRefused(
   await Promise.all(
     notAvailableOf(ledgers)
       .filter(isNew)
-      .map((ledger) => ledger.askAgain()),
+      .map((ledger) => ledger.probeAgain()),
   );
   const refused = notAvailableOf(ledgers);
   await record(deps, ledgers, refused, before);

@@ -146,7 +146,7 @@ export class LedgerRun extends LedgerReader {
   }
 
   /** Probes again after a refusal: one may be a fault, and the ledger would count as not available for a day. */
-  async askAgain(): Promise<void> {
+  async probeAgain(): Promise<void> {
     await this.pause(this.#deps.signal);
     await this.probe();
   }
@@ -215,7 +215,7 @@ export class LedgerRun extends LedgerReader {
   }
 
   /** What was done so far, without what only the database knows. */
-  get done(): LedgerReport {
+  get soFar(): LedgerReport {
     return {
       ledger: this.ledger,
       ...this.#counts,
@@ -231,7 +231,7 @@ export class LedgerRun extends LedgerReader {
   report(known: KnownTime): LedgerReport {
     this.#refuseLoss(known);
     return {
-      ...this.done,
+      ...this.soFar,
       readThrough: readTime(known, this.#deps.exchangeNow()).through,
       lost: subtract(known.lost, this.#known.lost),
     };

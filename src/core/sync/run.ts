@@ -109,7 +109,7 @@ export async function syncAccount(
   } catch (error) {
     report.error = error;
     if (report.ledgers.length === 0)
-      report.ledgers = runs.map(({ done }) => done).filter(({ pages }) => pages > 0);
+      report.ledgers = runs.map(({ soFar }) => soFar).filter(({ pages }) => pages > 0);
   }
   return report;
 }
@@ -143,7 +143,7 @@ export async function readLedgers(
         const page = walk.check(answer);
         // The last page closes the window: its time is covered.
         if (page !== undefined) await ledger.commit(page, walk.walkedMs);
-        for (const part of walk.goOn()) begin(ledger, part);
+        for (const part of walk.handedBack()) begin(ledger, part);
       }
     } catch (error) {
       ledger.fail(error);

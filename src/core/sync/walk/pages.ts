@@ -36,7 +36,7 @@ const edgeMarginsMs = [edgeMarginMs, 3 * secondMs, 15 * secondMs, minuteMs, 10 *
 const edgeReachMs = 10 * minuteMs;
 
 /** A page, its request, and the oldest time of the window that the exchange still served. */
-export type EdgePage = FetchedPage & {
+export type AskedPage = FetchedPage & {
   readonly readFrom: EpochMs;
   /** Undefined where the horizon has passed the whole window, so that nothing was asked. */
   readonly request: PageRequest | undefined;
@@ -62,7 +62,7 @@ export class PagesWithinHorizon {
   }
 
   /** @param window what is asked for of it; its start may be later than at the question before. */
-  async ask(question: Question, window: Interval, priority = 0): Promise<EdgePage> {
+  async ask(question: Question, window: Interval, priority = 0): Promise<AskedPage> {
     const { startTime: from = 0, endTime, idLessThan, limit } = question;
     for (; this.#margin < edgeMarginsMs.length; this.#margin++) {
       // Without the question's own start: a later start says nothing about what the exchange still serves.
@@ -146,7 +146,7 @@ export class ServedRows {
     this.#idOf = idOf;
   }
 
-  newOf({ bills, rejected }: ReadRows): ReadRows {
+  withoutKnown({ bills, rejected }: ReadRows): ReadRows {
     const page = new Map<string, string>();
     const isUnknown = (key: string, text: string) => {
       page.set(key, text);

@@ -10,7 +10,7 @@ import { horizonAt, settledUntil, startSlackMs } from "../../words/plan.ts";
 import type { Answer, Doubt, IdTimeOrder, PageLengths } from "./answers.ts";
 import { OutOfRangeRows } from "./out-of-range-rows.ts";
 import {
-  type EdgePage,
+  type AskedPage,
   type PageReader,
   PagesWithinHorizon,
   positionsOf,
@@ -18,7 +18,7 @@ import {
   ServedRows,
 } from "./pages.ts";
 import { WindowQuestions } from "./questions.ts";
-import { WindowPart } from "./window-part.ts";
+import { WalkedWindow } from "./walked-window.ts";
 
 /** The ledger whose windows are walked, in a run. Its walks share all of it. */
 export type WalkedLedger = PageReader & {
@@ -55,9 +55,9 @@ const answersMax = 5;
 const expiresSoonMs = dayMs;
 
 /**
- * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, {@link goOn}, until it is
- * over. Each page is committed together with the cursor at which a later run resumes. {@link WindowQuestions} decides what is
- * asked next, and when the window ends.
+ * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, {@link handedBack}, until it
+ * is over. Each page is committed together with the cursor at which a later run resumes. {@link WindowQuestions} decides what
+ * is asked next, and when the window ends.
  */
 export class WindowWalk {
   readonly #run: WalkedLedger;
@@ -70,7 +70,7 @@ export class WindowWalk {
   readonly #outOfRange = new OutOfRangeRows();
   readonly #hasBegunBefore: boolean;
   #startedAt: EpochMs;
-  readonly #part: WindowPart;
+  readonly #walked: WalkedWindow;
   /** How many pages were asked for. */
   #number = 0;
   #pagesLeft = Number.POSITIVE_INFINITY;
@@ -101,7 +101,7 @@ export class WindowWalk {
       lengths: run.pageLengths,
     });
     this.#pages = new PagesWithinHorizon(run, options.signal);
-    this.#part = new WindowPart(planned);
+    this.#walked = new WalkedWindow(planned);
   }
 
   /** Whether the window was read to its end. */
@@ -116,7 +116,7 @@ export class WindowWalk {
 
   get #name(): string {
     const { account, productType } = this.#run.ledger;
-    const { from, to } = this.#part.window;
+    const { from, to } = this.#walked.window;
     return `${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`;
   }
 
@@ -124,7 +124,7 @@ export class WindowWalk {
    * Asks the next question.
    * @throws CursorError where the window does not end; ExchangeError; the signal's reason.
    */
-  async ask(): Promise<EdgePage> {
+  async ask(): Promise<AskedPage> {
     const { signal } = this.#options;
     signal.throwIfAborted();
     const question = this.#questions.next;
@@ -133,11 +133,11 @@ export class WindowWalk {
         `${this.#name} did not end within ${pagesPerWindowMax} pages; run again to go on`,
       );
     // Where ids disagree with times, older bills on a page do not prove that all bills of the part were served.
-    if (!this.#questions.doIdsFollow) this.#part.askNoOlder();
+    if (!this.#questions.doIdsFollow) this.#walked.askNoOlder();
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (this.#number > 0 && !this.#hasRows) await this.#run.pause(signal);
     this.#number += 1;
-    return this.#pages.ask(question, this.#part.asked, this.#priority);
+    return this.#pages.ask(question, this.#walked.asked, this.#priority);
   }
 
   /**
@@ -146,7 +146,7 @@ export class WindowWalk {
    * are.
    */
   get #priority(): number {
-    const leftMs = this.#part.window.from - horizonAt(this.#run.exchangeNow());
+    const leftMs = this.#walked.window.from - horizonAt(this.#run.exchangeNow());
     return leftMs < expiresSoonMs ? Number.POSITIVE_INFINITY : this.#pagesLeft;
   }
 
@@ -155,7 +155,7 @@ export class WindowWalk {
    * @returns what to commit of it; undefined where it changes nothing.
    * @throws ExchangeError where the page answers another request.
    */
-  check(answer: EdgePage): PageCommit | undefined {
+  check(answer: AskedPage): PageCommit | undefined {
     const { readFrom, request, endId, requestTime } = answer;
     const read = readRows(this.#api, answer);
     const positions = positionsOf(this.#api, read);
@@ -174,10 +174,10 @@ export class WindowWalk {
       twiceIn(contradictory) ??
       (request && this.#judge({ rows: inside, endId, servedFrom: readFrom }));
     this.#doubts = this.#doubt === undefined ? 0 : this.#doubts + 1;
-    const hasPassed = this.#doubt === undefined && this.#hasPassedItsPart;
+    const hasPassed = this.#doubt === undefined && this.#hasPassedItsWindow;
     this.#isOver = hasPassed || request === undefined || this.#questions.next === undefined;
     const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
-    const rows = this.#served.newOf({ ...read, bills });
+    const rows = this.#served.withoutKnown({ ...read, bills });
     const end = this.#isOver && !this.#outOfRange.areDoubtful ? this.#endAt(readFrom) : undefined;
     this.#missingBill = this.#missingFrom(rows, end);
     return this.#pageOf(rows, end);
@@ -189,9 +189,9 @@ export class WindowWalk {
   }
 
   /** Goes on after a page. @returns the windows that it hands back. @throws ContradictionError, or ExchangeError. */
-  goOn(): readonly PlannedWindow[] {
+  handedBack(): readonly PlannedWindow[] {
     if (this.#missingBill !== undefined) {
-      const { from, to } = this.#part.window;
+      const { from, to } = this.#walked.window;
       throw new ContradictionError(
         `the exchange served bill ${printableLine(this.#missingBill)} first, and left it out of its time, ` +
           `${isoTime(from)} to ${isoTime(to)}, which stays unread; run again`,
@@ -202,9 +202,9 @@ export class WindowWalk {
     return this.#handedBack;
   }
 
-  /** Whether all of its part was read, as a page shows that is older. */
-  get #hasPassedItsPart(): boolean {
-    const { window, asked } = this.#part;
+  /** Whether all of its window was read, as a page with older bills shows. */
+  get #hasPassedItsWindow(): boolean {
+    const { window, asked } = this.#walked;
     if (window.from === asked.from || this.#outOfRange.areDoubtful) return false;
     return this.#questions.hasPassed(window.from);
   }
@@ -220,26 +220,26 @@ export class WindowWalk {
   }
 
   #pageOf({ bills, rejected }: ReadRows, end: WalkEnd | undefined): PageCommit | undefined {
-    const [{ ledger }, part, startedAt] = [this.#run, this.#part, this.#startedAt];
-    const { window } = part;
+    const [{ ledger }, walked, startedAt] = [this.#run, this.#walked, this.#startedAt];
+    const { window } = walked;
     const cursorBefore = this.#cursor.text;
     const isStoring = bills.length + rejected.length > 0;
     const isAnew = this.#hasFailed || this.#outOfRange.areDoubtful;
     const resumeBelow = isAnew ? undefined : this.#questions.resumeBelow;
     this.#cursor.moveTo({ resumeBelow, number: this.#number - 1, isStoring });
-    part.descend(bills.filter(({ billId }) => !this.#outOfRange.has(billId)));
-    this.#walkedMs = end === undefined ? part.walkedMs : lengthMs([window]);
+    walked.descend(bills.filter(({ billId }) => !this.#outOfRange.has(billId)));
+    this.#walkedMs = end === undefined ? walked.walkedMs : lengthMs([window]);
     const isDescending =
       this.#doubt === undefined && !this.#isOver && !isAnew && this.#questions.isDescending;
-    const pagesLeft = isDescending ? part.pagesLeft : 0;
+    const pagesLeft = isDescending ? walked.pagesLeft : 0;
     const tookMs = this.#run.exchangeNow() - this.#pages.sentAt;
-    this.#handedBack = part.divide(this.#options.partsWanted(pagesLeft, tookMs));
+    this.#handedBack = walked.divide(this.#options.partsWanted(pagesLeft, tookMs));
     const handedBack = this.#handedBack.map((part) => part.window);
     const changesNothing =
       !isStoring && handedBack.length === 0 && this.#cursor.text === cursorBefore;
     if (changesNothing && end === undefined) return undefined;
     this.#pagesLeft = pagesLeft;
-    part.handBack(this.#handedBack);
+    walked.handBack(this.#handedBack);
     // Without a cursor, the next run does not resume below the missing bill.
     const cursor = this.#missingBill === undefined ? this.#cursor.text : undefined;
     const isEnd = end !== undefined && this.#missingBill === undefined;
@@ -250,7 +250,7 @@ export class WindowWalk {
   /** The time that a finished walk proves: what it read, without the newest part that is still settling. */
   #endAt(readFrom: EpochMs): WalkEnd {
     const { plannedAt, settleLagMs } = this.#run;
-    const { window, isLedgerStart } = this.#part;
+    const { window, isLedgerStart } = this.#walked;
     const { from, to } = window;
     const provenTo = settledUntil(settleLagMs, plannedAt, this.#startedAt, this.#run.exchangeNow());
     const isStart = isLedgerStart && readFrom - from <= startSlackMs;
