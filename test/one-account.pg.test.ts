@@ -1,8 +1,7 @@
 // A statement that writes touches only the rows of one account, and names it as a constant, which the plan
-// shows.
+// shows. What distributed Postgres refuses anyway, reports and views of days, is not among them.
 
 import { expect, test } from "vitest";
-import { openDatabase } from "../src/core/postgres/connect.ts";
 import { dayMs, hourMs } from "../src/lib/time.ts";
 import { openSandbox } from "./exchange/sandbox.ts";
 import { accountsEnvironment } from "./support/accounts-file.ts";
@@ -16,7 +15,6 @@ import {
   seenStatement,
   statementNotices,
 } from "./support/divided-tables.ts";
-import { openPageServer } from "./support/page-server.ts";
 import { query } from "./support/query.ts";
 import { proxyTo } from "./support/tcp-proxy.ts";
 
@@ -26,16 +24,10 @@ const forSeveral: readonly (readonly [pattern: RegExp, why: string])[] = [
     / from ledgers where (?:retired_at |product_type = '' )|^select account, product_type, mode, /,
     "what is retired or refused, of the accounts of a command",
   ],
-  [/ from ledgers where recovered && /, "status: which ledgers' bills are from tax records"],
   [/ from rejected_bills where \(?closed_at is null/, "which rows are rejected, for all to see"],
   [/^select account from "ledger_breaks" union /, "whom to reconcile: account by account, then"],
   [/ where ledgers\.bills > coalesce\(counts\.bills/, "doctor: which ledgers have lost bills"],
   [/ from ledgers where planned_at /, "what time it is at the exchange"],
-  [/ as wanted \(account, product_type\) /, "status: all ledgers at once"],
-  [/ from wallet_balances where expected is not null /, "status: what each wallet holds"],
-  [/ from ltv_snapshots where true order by account/, "status: the newest loan-to-value of each"],
-  [/ as findings order by array_position/, "status: what is found"],
-  [/^select coin, sum\(abs\(difference\)\)/, "status: what was accepted"],
   [/ from "ledger_breaks" where "ledger_breaks"."state" /, "breaks list: those of all accounts"],
   [/ from "ledger_breaks" where \("ledger_breaks"."state" /, "repair: which time to read again"],
   [/ from "break_decisions" where true /, "breaks list: what was decided of them"],
@@ -76,20 +68,7 @@ test("each statement that writes touches one account's rows alone, and few that 
   await run("sync");
   await run("reconcile");
   await run("reconcile", "--full");
-  await run("status");
   await run("doctor");
-  // What reads whole views is checked for what a distributed database refuses, and not for how much it reads.
-  const ofAccounts = seen.length;
-  await run("status", "--format", "prometheus");
-  await run("report", "--month", new Date(Date.now() - 20 * dayMs).toISOString().slice(0, 7));
-  await run("export", "--format", "csv");
-  await run("export", "--format", "hledger");
-  await using server = await openPageServer();
-  await using opened = openDatabase(proxy.url);
-  server.show(opened);
-  const pages = ["/?", "/bills?", "/runs?", "/?view=days&", "/?view=contracts&", "/?view=kinds&"];
-  for (const page of pages)
-    expect((await fetch(`${server.url}${page}account=north`)).status, page).toBe(200);
 
   const tables = new Set(seen.flatMap((statement) => [...statement.tables]));
   for (const table of [
@@ -103,7 +82,7 @@ test("each statement that writes touches one account's rows alone, and few that 
   );
   expect([...new Set(broken)]).toEqual([]);
   expect(seen.filter(({ written }) => written.size > 1).map(textOf)).toEqual([]);
-  const wide = seen.slice(0, ofAccounts).filter(({ parts }) => parts.size > 1);
+  const wide = seen.filter(({ parts }) => parts.size > 1);
   expect(wide.filter(({ written }) => written.size > 0).map(textOf)).toEqual([]);
   const texts = new Set(wide.map(textOf));
   const unknown = [...texts].filter((text) => !forSeveral.some(([pattern]) => pattern.test(text)));

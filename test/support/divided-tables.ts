@@ -150,7 +150,7 @@ const rules: readonly (readonly [rule: string, isBroken: (text: string) => boole
     (text) =>
       // A page that brings a type which nobody knew adds it.
       /^\s*(?:insert into|update|delete from)\s+"?business_types\b/i.test(text) &&
-      !/\bas met \(/.test(text),
+      !/\bon conflict \(code\) do nothing\b/.test(text),
   ],
 ];
 
