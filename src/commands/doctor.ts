@@ -12,7 +12,6 @@ import {
   selectionOf,
 } from "../accounts/roster.ts";
 import type { Environment } from "../accounts/settings.ts";
-import type { KeyInfo } from "../core/contract/key-info.ts";
 import { loanToValue, unifiedLoanToValue } from "../core/contract/loan-to-value.ts";
 import type { ProductType } from "../core/contract/product-types.ts";
 import { symbols } from "../core/contract/symbols.ts";
@@ -39,7 +38,6 @@ import { Leases } from "../core/store/lease.ts";
 import { type MigrationState, migrationState, refuseUnfitServer } from "../core/store/migrate.ts";
 import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mode.ts";
 import { LedgerReader } from "../core/sync/ledger-reader.ts";
-import type { AccountMode } from "../core/words/account-state.ts";
 import { systemClock } from "../lib/clock.ts";
 import { AccountHeldError, ExchangeError, messageOf, UsageError } from "../lib/errors.ts";
 import { printableLine } from "../lib/printable.ts";
@@ -416,7 +414,7 @@ async function tryKey(
   { db, exchange: { client }, signal }: AccountDeps,
   account: Account,
   assertHeld: () => void = () => undefined,
-): Promise<TriedKey> {
+) {
   const { name } = account;
   const states = db === undefined ? noStates : await readAccountStates(db, [name]);
   const asking = { client, assertHeld, signal, onAttempt: throwIfAway, onFailure: throwIfAway };
@@ -431,7 +429,7 @@ async function tryKey(
   const refused = ledgers.flatMap(({ ledger, refusal }) =>
     refusal === undefined ? [] : [[ledger.productType, refusal] as const],
   );
-  const productTypes = read.map(({ ledger }) => ledger.productType);
+  const productTypes: readonly ProductType[] = read.map(({ ledger }) => ledger.productType);
   return { mode, read: productTypes, refused: new Map(refused), info };
 }
 
@@ -472,19 +470,10 @@ async function* recoveryChecks(
   }
 }
 
-/** The result of trying an account's key. */
-type TriedKey = {
-  readonly mode: AccountMode;
-  readonly read: readonly ProductType[];
-  readonly refused: ReadonlyMap<ProductType, ExchangeError>;
-  /** The error where the exchange tells nothing about the key. */
-  readonly info: KeyInfo | ExchangeError;
-};
-
 /** The check of an account's key. Product types with equal refusals are named together. */
 export function keyCheck(
   { uid, readsAll = false }: Pick<Account, "uid" | "readsAll">,
-  { mode, read, refused, info }: TriedKey,
+  { mode, read, refused, info }: Awaited<ReturnType<typeof tryKey>>,
 ): Found {
   const able = read.length === 0 ? "reads no bills" : `reads bills of ${listed(read)}`;
   const alike = Map.groupBy(refused, ([, { message }]) => message);

@@ -30,13 +30,7 @@ import { done, type Result } from "../output/result.ts";
 import { formatCounted, formatMinute } from "../output/text.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, formatOption, type LedgerFlags } from "./options.ts";
-import {
-  fileOutput,
-  type Output,
-  OutputClosedError,
-  refuseTakenOutput,
-  standardOutput,
-} from "./output-file.ts";
+import { fileOutput, OutputClosedError, refuseTakenOutput, standardOutput } from "./output-file.ts";
 import { exporting, type PeriodFlags, periodOf, typedTime, zoneOf } from "./period.ts";
 import { openFilled } from "./stored.ts";
 
@@ -239,7 +233,7 @@ async function writeBills(
     ...(before === undefined ? {} : { before: readBills(tx, before) }),
     walletEnds: formatOf(format).isJournal ? await readWalletEnds(tx, selection) : [],
   };
-  await using output: Output = path === undefined ? standardOutput(io) : await fileOutput(path);
+  await using output = path === undefined ? standardOutput(io) : await fileOutput(path);
   try {
     for await (const chunk of write(counted(readBills(tx, selection)), formatOptions)) {
       io.signal.throwIfAborted();

@@ -1,14 +1,8 @@
 import { stat } from "node:fs/promises";
 import { messageOf, ReportableError, UsageError } from "../lib/errors.ts";
 import { printable } from "../lib/printable.ts";
-import { makeWholeFile } from "../lib/whole-file.ts";
+import { makeWholeFile, type WholeFile } from "../lib/whole-file.ts";
 import type { Io } from "./io.ts";
-
-/** Where an export is written to. Until commit, the file exists under another name only. */
-export type Output = AsyncDisposable & {
-  write(chunk: string | Uint8Array): Promise<void>;
-  commit(): Promise<void>;
-};
 
 /** The reader of standard output is gone, or it accepts no more data: cli.ts tells which. */
 export class OutputClosedError extends Error {}
@@ -32,7 +26,7 @@ export async function refuseTakenOutput(
 }
 
 /** Standard output. On a terminal, characters that would control it are spelled out. */
-export function standardOutput(io: Io): Output {
+export function standardOutput(io: Io): WholeFile {
   const shown = (chunk: string | Uint8Array) =>
     io.out.isTTY && typeof chunk === "string" ? printable(chunk.replaceAll("\r\n", "\n")) : chunk;
   return {
@@ -53,7 +47,7 @@ export function standardOutput(io: Io): Output {
 export async function fileOutput(
   path: string,
   { shown = `--output ${path}`, mode = 0o666 } = {},
-): Promise<Output> {
+): Promise<WholeFile> {
   const failing = <T>(work: Promise<T>): Promise<T> =>
     work.catch((error) => {
       throw new ReportableError(
