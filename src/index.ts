@@ -219,10 +219,7 @@ const selectionOf = ({ accounts, productTypes }: LedgerSelection): Selection => 
 
 /** @throws UsageError for a name that is neither configured nor stored. */
 const ledgersOf = async ({ config, database: { db } }: LibraryContext, which: LedgerSelection) =>
-  listed(await readRoster(db, config, which)).map(({ account, productType }) => ({
-    account,
-    productType,
-  }));
+  listed(await readRoster(db, config, which));
 
 /** A run that its caller aborts has not failed: it ends with a StoppedError, whatever the reason. */
 function stopOn(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {

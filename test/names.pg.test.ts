@@ -14,7 +14,6 @@ import { findingKinds, kindNames } from "../src/check/health/kinds.ts";
 import { breakKinds } from "../src/check/reconcile/breaks.ts";
 import type { UnsettledBalance } from "../src/check/reconcile/reconcile.ts";
 import { readUnexplained } from "../src/check/reconcile/unexplained.ts";
-import { errorKinds } from "../src/commands/io.ts";
 import { status } from "../src/commands/status.ts";
 import { targetNames } from "../src/commands/sync-targets.ts";
 import { differenceKinds } from "../src/commands/verify.ts";
@@ -24,6 +23,7 @@ import { inSnapshot } from "../src/core/postgres/connect.ts";
 import { tables as schema } from "../src/core/postgres/schema/tables.ts";
 import { Refusal } from "../src/core/server/answer.ts";
 import * as library from "../src/index.ts";
+import { errorKinds } from "../src/lib/errors.ts";
 import { dayMs, epochMs, isoTime } from "../src/lib/time.ts";
 import { asJson, type Result, type Table } from "../src/output/result.ts";
 import { jsonInterval } from "../src/output/text.ts";
@@ -76,7 +76,7 @@ beforeAll(async () => {
     ["states of ledgers", ledgerStates],
     ["differences of verify", differenceKinds],
     ["incomplete of mirror keys", incompleteAnswers],
-    ["kinds of errors", errorKinds.map(([, kind]) => kind)],
+    ["kinds of errors", errorKinds],
     ["library", Object.keys(library)],
     ["targets of sync", targetNames],
     ...tableNamesOfSchema(),

@@ -165,20 +165,13 @@ function ledgersOf(
       : [];
   const present = new Set([...readable, ...stored, ...shared]);
   const inOrder = new Set([...(account?.productTypes ?? []), ...present]);
-  return [...inOrder].flatMap((productType): readonly RosterLedger[] => {
-    if (!present.has(productType)) return [];
+  const types = [...inOrder].filter((type) => present.has(type));
+  return types.map((productType) => {
     const isStored = stored.includes(productType);
     const isConfigured = readable.includes(productType);
     const isWanted = account?.productTypes.includes(productType) ?? false;
-    return [
-      {
-        account: name,
-        productType,
-        ...stateOf(state, productType, { isConfigured, isWanted }),
-        isStored,
-        isConfigured,
-      },
-    ];
+    const { state: became, since } = stateOf(state, productType, { isConfigured, isWanted });
+    return { account: name, productType, state: became, since, isStored, isConfigured };
   });
 }
 
@@ -187,17 +180,11 @@ function stateOf(
   productType: ProductType,
   { isConfigured, isWanted }: { readonly isConfigured: boolean; readonly isWanted: boolean },
 ): Pick<RosterLedger, "state" | "since"> {
-  const stops = [
-    { state: "retired", since: retiredSince(state, productType) },
-    { state: "ended", since: endedSince(state, productType) },
-  ] as const;
+  const [retired, ended] = [retiredSince(state, productType), endedSince(state, productType)];
+  if (retired !== undefined) return { state: "retired", since: retired };
+  if (ended !== undefined) return { state: "ended", since: ended };
   const unread = isWanted ? "not-available" : "not-configured";
-  return (
-    stops.find(({ since }) => since !== undefined) ?? {
-      state: isConfigured ? "active" : unread,
-      since: undefined,
-    }
-  );
+  return { state: isConfigured ? "active" : unread, since: undefined };
 }
 
 export const endedSince = ({ ended }: StoredState, productType: ProductType): EpochMs | undefined =>
@@ -266,15 +253,10 @@ export async function accountsToRead(
   config: Configured,
   selection: Selection,
 ): Promise<AccountsToRead> {
-  const roster = await readRoster(db, config, { accounts: selection.accounts });
-  const selected = selectedAccounts({ ...config, accounts: roster.accounts }, selection);
-  return { selected, ...readBySync(selected, roster) };
-}
-
-function readBySync(
-  selected: readonly Account[],
-  { states }: Roster,
-): Pick<AccountsToRead, "accounts" | "notSynced"> {
+  const { accounts: named, states } = await readRoster(db, config, {
+    accounts: selection.accounts,
+  });
+  const selected = selectedAccounts({ ...config, accounts: named }, selection);
   const notSynced: string[] = [];
   const accounts = selected.flatMap((account): readonly Account[] => {
     const { name, productTypes, ltv = false, readsAll = false } = account;
@@ -291,5 +273,5 @@ function readBySync(
     const left = productTypes.filter((type) => !retired.includes(type));
     return [{ ...account, productTypes: left, ltv: isLoanRead }];
   });
-  return { accounts, notSynced };
+  return { selected, accounts, notSynced };
 }

@@ -1,11 +1,10 @@
 import type { Outcome } from "../core/postgres/run-log.ts";
 import {
   AccountHeldError,
-  ExchangeError,
   firstThrown,
   messageOf,
+  ReportableError,
   StoppedError,
-  UsageError,
 } from "../lib/errors.ts";
 import type { Result } from "../output/result.ts";
 
@@ -45,15 +44,11 @@ export function exitOf({ errors: thrown, isIncomplete, didWork }: RunFacts): Run
 export const exitOfThrown = (error: unknown): RunExit =>
   exitOf({ errors: [error], isIncomplete: false, didWork: false });
 
-/** Codes 2 and 3 tell the caller what would help, which is true only if nothing else went wrong. */
-function exitCodeOf(errors: readonly unknown[]): Result["exit"] {
-  if (errors.every((error) => error instanceof AccountHeldError)) return 3;
-  const isKnown = (error: unknown) =>
-    error instanceof AccountHeldError ||
-    error instanceof UsageError ||
-    (error instanceof ExchangeError && error.kind === "refused-credentials");
-  return errors.every(isKnown) ? 2 : 1;
-}
+/** The smallest: what helps against one error is of no use where another one is left. */
+const exitCodeOf = (errors: readonly unknown[]): Result["exit"] =>
+  errors
+    .map((error) => (error instanceof ReportableError ? error.exitCode : 1))
+    .reduce((least, code) => (code < least ? code : least));
 
 /** The run log's text of errors, each message once and stops left out. Null if nothing failed. */
 export function errorText(errors: readonly unknown[]): string | null {

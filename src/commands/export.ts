@@ -87,7 +87,7 @@ export async function planExport(tx: Transaction, config: Config, options: Expor
   const ends = isCut ? endsOf(times) : [];
   const { accounts, productTypes, from, to, changedSince, continues } = options;
   const selection: BillSelection = { accounts, productTypes, from, to, changedSince, ends };
-  const wallets = await readReportedWallets(tx, synced, () => true);
+  const wallets = await readReportedWallets(tx, roster, options);
   const openingsOf = async (since?: EpochMs, until = now) =>
     since === undefined || !formatOf(options.format).isJournal
       ? []

@@ -4,16 +4,7 @@ import type { Environment } from "../accounts/settings.ts";
 import type { Queryable } from "../core/postgres/connect.ts";
 import type { RecoverBills } from "../core/sync/recovered.ts";
 import { asTyped } from "../lib/as-typed.ts";
-import {
-  AccountHeldError,
-  DatabaseError,
-  ExchangeError,
-  firstThrown,
-  messageOf,
-  ReportableError,
-  StoppedError,
-  UsageError,
-} from "../lib/errors.ts";
+import { firstThrown, messageOf, ReportableError } from "../lib/errors.ts";
 import { isOutOfFiles, openFilesRemedy } from "../lib/open-files.ts";
 import { printable, printableJson } from "../lib/printable.ts";
 import { hourMs } from "../lib/time.ts";
@@ -130,7 +121,7 @@ export function answer(io: Process, result: Result): ExitCode {
 export function printErrorJson(io: Process, error: unknown, exitCode: ExitCode): void {
   // Callers who ask for JSON parse exactly one document.
   if (answered.has(io.out)) return;
-  const [, kind] = errorKinds.find(([type]) => Object(error) instanceof type) ?? [];
+  const kind = error instanceof ReportableError ? error.kindInJson : "defect";
   printJson(io, { error: { message: messageOf(error), kind, exitCode } });
 }
 
@@ -156,17 +147,6 @@ async function explainedIfNeeded(error: unknown): Promise<unknown> {
     return error;
   }
 }
-
-/** The kinds of errors in JSON, by the first class that an error is of. */
-export const errorKinds = [
-  [UsageError, "usage"],
-  [AccountHeldError, "held"],
-  [StoppedError, "stopped"],
-  [DatabaseError, "database"],
-  [ExchangeError, "exchange"],
-  [ReportableError, "failed"],
-  [Object, "defect"],
-] as const;
 
 /**
  * Resolves on Ctrl-C. A pending promise alone does not keep the process alive, but a timer does.

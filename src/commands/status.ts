@@ -32,7 +32,6 @@ import {
 } from "../check/health/ledgers.ts";
 import type { LoggedRun } from "../check/health/runs.ts";
 import {
-  type Accepted,
   type HeadLine,
   headLines,
   neverSynced,
@@ -101,14 +100,8 @@ export async function status(
   };
 }
 
-type StatusOfAccounts = Pick<Result, "data" | "parts"> & {
-  readonly now: EpochMs;
-  readonly findings: readonly Finding[];
-  readonly accepted: Accepted | undefined;
-};
-
 /** Before the first sync. Unknown names are refused all the same. */
-async function readNothing(config: Config, selection: Selection): Promise<StatusOfAccounts> {
+async function readNothing(config: Config, selection: Selection) {
   await readRoster(undefined, config, selection);
   return {
     ...{ now: epochMs(0), findings: [neverSynced], accepted: undefined, data: { asOf: null } },
@@ -121,7 +114,7 @@ async function readWhole(
   db: Database,
   config: Config,
   { isJson, selection, ledgersMax, wings }: StatusOptions,
-): Promise<StatusOfAccounts> {
+) {
   const roster = await readRoster(db, config, selection);
   const now = await readExchangeTime(db, selection.accounts);
   const scope = { ...selection, roster: roster.ledgers, now, limits: config.healthLimits };

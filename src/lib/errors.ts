@@ -1,11 +1,20 @@
 import { withShortWords } from "./printable.ts";
 
+/** The kinds of errors in JSON. */
+export const errorKinds = [
+  ...(["usage", "held", "stopped", "database", "exchange", "failed", "defect"] as const),
+];
+type ErrorKind = (typeof errorKinds)[number];
+
 /**
  * The failures that a reader can do something about. Each message says what happened and
  * what to do next; anything else that is thrown is a defect of this program.
  */
 export class ReportableError extends Error {
   override name: string;
+  readonly kindInJson: ErrorKind = "failed";
+  /** 2 and 3 tell the caller what would help. */
+  readonly exitCode: 1 | 2 | 3 = 1;
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -15,6 +24,8 @@ export class ReportableError extends Error {
 
 /** Wrong usage or configuration: nothing of the account or the run was started. Exit code 2. */
 export class UsageError extends ReportableError {
+  override readonly kindInJson = "usage";
+  override readonly exitCode = 2;
   /** One line each. */
   readonly faults: readonly string[];
 
@@ -25,7 +36,10 @@ export class UsageError extends ReportableError {
 }
 
 /** Another run holds the account. Exit code 3. */
-export class AccountHeldError extends ReportableError {}
+export class AccountHeldError extends ReportableError {
+  override readonly kindInJson = "held";
+  override readonly exitCode = 3;
+}
 
 /**
  * The account is neither classic nor unified, but on its way from one to the other: what the exchange
@@ -44,7 +58,9 @@ export class AccountInTransitError extends ReportableError {
 export class LeaseLostError extends ReportableError {}
 
 /** The database cannot be reached, is of another version, or refused a statement. */
-export class DatabaseError extends ReportableError {}
+export class DatabaseError extends ReportableError {
+  override readonly kindInJson = "database";
+}
 
 /** The database's server does not answer: another try would wait as long again. */
 export class DatabaseSilentError extends DatabaseError {}
@@ -67,7 +83,9 @@ export class CursorError extends ReportableError {}
 export class ContradictionError extends ReportableError {}
 
 /** The user asked the run to stop. */
-export class StoppedError extends ReportableError {}
+export class StoppedError extends ReportableError {
+  override readonly kindInJson = "stopped";
+}
 
 /** What the caller does next decides the kind. */
 export type ExchangeErrorKind =
@@ -95,6 +113,8 @@ export type ExchangeErrorKind =
   | "unknown-code";
 
 export class ExchangeError extends ReportableError {
+  override readonly kindInJson = "exchange";
+  override readonly exitCode: 1 | 2;
   readonly kind: ExchangeErrorKind;
   /** The exchange's code, or `HTTP nnn` where the answer had none. */
   readonly code: string | undefined;
@@ -108,6 +128,7 @@ export class ExchangeError extends ReportableError {
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.kind = kind;
+    this.exitCode = kind === "refused-credentials" ? 2 : 1;
     this.code = details.code;
     this.retryAfterMs = details.retryAfterMs;
   }

@@ -1,4 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
+import { isSelected, type RosterLedger, type Selection } from "../../accounts/roster.ts";
 import {
   type ProductType,
   unifiedProductTypes,
@@ -57,13 +58,15 @@ export const inAll = (lists: readonly (readonly Interval[])[]): readonly Interva
  */
 export async function readReportedWallets(
   tx: Transaction,
-  stored: readonly Ledger[],
-  isWanted: (ledger: Ledger) => boolean,
+  roster: readonly RosterLedger[],
+  selection: Partial<Selection>,
 ): Promise<readonly ReportedWallet[]> {
   const keyOf = ({ account, productType }: Ledger) =>
     JSON.stringify([account, walletOf(productType)]);
-  const wanted = new Set(stored.filter(isWanted).map(keyOf));
-  const states = await readAccountStates(tx, accountsOf(stored.filter(isWanted)));
+  const stored = roster.filter(({ isStored }) => isStored);
+  const selected = stored.filter((ledger) => isSelected(selection, ledger));
+  const wanted = new Set(selected.map(keyOf));
+  const states = await readAccountStates(tx, accountsOf(selected));
   const byWallet = Map.groupBy(
     stored.filter((ledger) => wanted.has(keyOf(ledger))),
     keyOf,

@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { isSelected, type RosterLedger, type Selection } from "../../accounts/roster.ts";
+import type { RosterLedger, Selection } from "../../accounts/roster.ts";
 import { readComparedBalances } from "../../check/health/balances.ts";
 import { type Limits, readAccepted, readFindings } from "../../check/health/findings.ts";
 import { type Finding, isOfBills } from "../../check/health/kinds.ts";
@@ -55,11 +55,7 @@ export async function readCloseReport(
 ): Promise<CloseReport> {
   const { period, span, signedAt } = options;
   const scope = { ...selection, roster };
-  const wallets = await readReportedWallets(
-    tx,
-    roster.filter(({ isStored }) => isStored),
-    (ledger) => isSelected(selection, ledger),
-  );
+  const wallets = await readReportedWallets(tx, roster, selection);
   const { generatedAt, ...versions } = await readVersions(tx);
   const isOver = generatedAt >= isoTime(span.to);
   const now = await readExchangeTime(tx, scope.accounts);

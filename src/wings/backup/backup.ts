@@ -28,15 +28,11 @@ import {
 /** How long writing one table to a file, or reading it from one, may take. */
 export const tableMaxMs = 6 * hourMs;
 
+const ownTables: readonly string[] = Object.values(tables).map((table) => getTableName(table));
 // Leases and the digests of the views mean nothing in another database.
-const ofOneDatabase: readonly string[] = [leases, analyticsViews].map((table) =>
-  getTableName(table),
-);
+const ofOneDatabase = [leases, analyticsViews].map((table): string => getTableName(table));
 /** The tables of the program whose rows a backup holds. */
-export const keptTables: readonly string[] = Object.values(tables)
-  .map((table) => getTableName(table))
-  .filter((table) => !ofOneDatabase.includes(table))
-  .sort();
+export const keptTables = ownTables.filter((name) => !ofOneDatabase.includes(name)).toSorted();
 
 type BackupPart = Buffer | string;
 
@@ -110,9 +106,9 @@ async function readOwn(tx: Transaction): Promise<Pick<BackupHeader, "leftOut" | 
   if ((await migrationState(tx)).pending > 0) return { leftOut: [], tables: kept };
   const own = kept.map(({ name, columns, rows }) => ({
     ...{ name, rows },
-    columns: columns.filter((column) => isOwnColumn(name, column)),
+    columns: columns.filter((column) => ownNames.has(`column ${name}.${column}`)),
   }));
-  return { leftOut: [...(await readLeftOut(tx))], tables: own };
+  return { leftOut: await readLeftOut(tx), tables: own };
 }
 
 /** The kept tables with this database's columns: its schema may be older than the program. */
@@ -184,30 +180,27 @@ async function* rowsOf(tx: Transaction, { name, columns }: BackupTable): AsyncGe
   copy.callback?.();
 }
 
-/** A table of this version, with the names of its columns and of its indexes. */
-const own = Object.values(tables).map((table: PgTable) => {
-  const { columns, indexes, primaryKeys, uniqueConstraints } = getTableConfig(table);
-  const name = getTableName(table);
-  return {
-    name,
-    columns: columns.map((column) => column.name),
-    indexes: [
-      `${name}_pkey`,
+/** What the program itself has in schema public, in the words of {@link readLeftOut}. */
+const ownNames = new Set(
+  Object.values(tables).flatMap((table: PgTable) => {
+    const { name, columns, indexes, primaryKeys, uniqueConstraints } = getTableConfig(table);
+    const indexNames = [
+      ...[...primaryKeys, ...uniqueConstraints].map((key) => key.getName()),
       ...indexes.map(({ config }) => config.name),
-      ...primaryKeys.map((key) => key.getName()),
-      ...uniqueConstraints.map((unique) => unique.getName()),
-    ],
-  };
-});
-
-/** Whether the program has a column of this name in the table. */
-const isOwnColumn = (table: string, column: string): boolean =>
-  own.some(({ name, columns }) => name === table && columns.includes(column));
+      `${name}_pkey`,
+    ];
+    return [
+      `table ${name}`,
+      ...columns.map((column) => `column ${name}.${column.name}`),
+      ...indexNames.map((index) => `index ${index} of ${name}`),
+    ];
+  }),
+);
 
 /** What others added to schema public, and a backup leaves out: "column bills.reviewed", "table shop_orders". */
-async function readLeftOut(tx: Transaction): Promise<readonly string[]> {
-  const { rows } = await tx.execute<{ kind: string; table: string; name: string }>(sql`
-    select 'table' as kind, relname::text as table, relname::text as name
+async function readLeftOut(tx: Transaction): Promise<string[]> {
+  const { rows } = await tx.execute<{ what: string }>(sql`
+    select 'table ' || relname as what
     from pg_class
     where relnamespace = 'public'::regnamespace
       and relkind in ('r', 'p', 'f', 'm')
@@ -220,26 +213,20 @@ async function readLeftOut(tx: Transaction): Promise<readonly string[]> {
           and deptype = 'e'
       )
     union all
-    select 'column', relname, attname
+    select 'column ' || relname || '.' || attname
     from pg_attribute
     join pg_class on pg_class.oid = attrelid
     where relnamespace = 'public'::regnamespace
-      and relkind in ('r', 'p')
+      and relname in ${ownTables}
       and attnum > 0
       and not attisdropped
     union all
-    select 'index', pg_class.relname, found.relname
+    select 'index ' || found.relname || ' of ' || pg_class.relname
     from pg_index
     join pg_class on pg_class.oid = indrelid
     join pg_class as found on found.oid = indexrelid
     where pg_class.relnamespace = 'public'::regnamespace
-      and pg_class.relkind in ('r', 'p')
-    order by 1, 2, 3`);
-  return rows.flatMap(({ kind, table, name }) => {
-    const owned = own.find((one) => one.name === table);
-    if (kind === "table") return owned === undefined ? [`table ${name}`] : [];
-    if (owned === undefined) return [];
-    if (kind === "index") return owned.indexes.includes(name) ? [] : [`index ${name} of ${table}`];
-    return owned.columns.includes(name) ? [] : [`column ${table}.${name}`];
-  });
+      and pg_class.relname in ${ownTables}
+    order by 1`);
+  return rows.flatMap(({ what }) => (ownNames.has(what) ? [] : what));
 }
