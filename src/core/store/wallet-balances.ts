@@ -84,21 +84,40 @@ export async function commitBalances(
 // A bill of about the same time may have come before or after the balance was looked up.
 const aboutMs = 5 * secondMs;
 
+/** Of each wallet, the newest time that was read, up to where no more bills come. */
+type Reconciled = ReadonlyMap<string, { readonly from: number; readonly to: number }>;
+
+/** One statement of all wallets: each has constants of its own, by which the server finds its index. */
+const ofWallets = (
+  reconciled: Reconciled,
+  rowsOf: (wallet: string, span: { readonly from: number; readonly to: number }) => SQL,
+): SQL =>
+  sql.join(
+    [...reconciled].map(([wallet, span]) => rowsOf(wallet, span)),
+    sql` union all `,
+  );
+
 /**
  * Compares the newest balances whose time is reconciled with the bills: with the balance of the last bill before, and with
  * those of bills of about the same time.
- * @param reconciled of each wallet, the newest time that was read, up to where no more bills come.
  */
 export async function compareBalances(
   tx: Transaction,
   account: string,
-  reconciled: ReadonlyMap<string, { readonly from: number; readonly to: number }>,
+  reconciled: Reconciled,
 ): Promise<void> {
-  for (const [wallet, { from, to }] of reconciled) {
-    const { rows } = await tx.execute<
-      Record<"coin" | "seenAt", string> & { expected: string | null }
-    >(sql`
-      select coin, ${timeText(sql`first_seen_at`)} as "seenAt", expected::text as expected
+  if (reconciled.size === 0) return;
+  const { rows } = await tx.execute<
+    Record<"wallet" | "coin" | "seenAt", string> & { expected: string | null }
+  >(
+    ofWallets(
+      reconciled,
+      (wallet, { from, to }) => sql`
+      select
+        ${wallet} as wallet,
+        coin,
+        ${timeText(sql`first_seen_at`)} as "seenAt",
+        expected::text as expected
       from (
         select coin, first_seen_at, before, ${balanceAt(account, { wallet, from })} as expected
         from (
@@ -115,24 +134,25 @@ export async function compareBalances(
           order by coin, first_seen_at desc
         ) as told
       ) as found
-      where before is distinct from expected`);
-    if (rows.length === 0) continue;
-    const column = (name: "coin" | "seenAt" | "expected") =>
-      textArray(rows.map((row) => row[name]));
-    // By values: distributed Postgres refuses an update whose condition reckons with times.
-    await tx.execute(sql`
+      where before is distinct from expected`,
+    ),
+  );
+  if (rows.length === 0) return;
+  const column = (name: keyof (typeof rows)[number]) => textArray(rows.map((row) => row[name]));
+  // By values: distributed Postgres refuses an update whose condition reckons with times.
+  await tx.execute(sql`
       update wallet_balances
       set expected = found.expected
       from unnest(
+        ${column("wallet")}::text[],
         ${column("coin")}::text[],
         ${column("seenAt")}::timestamptz[],
         ${column("expected")}::numeric[]
-      ) as found (coin, first_seen_at, expected)
+      ) as found (wallet, coin, first_seen_at, expected)
       where account = ${account}
-        and wallet = ${wallet}
+        and wallet_balances.wallet = found.wallet
         and wallet_balances.coin = found.coin
         and wallet_balances.first_seen_at = found.first_seen_at`);
-  }
 }
 
 /** A balance that the exchange told, and the other one that follows from the bills. */
@@ -143,19 +163,18 @@ export type DifferingBalance = {
   readonly expected: string;
 };
 
-/**
- * The newest balances of time that is not settled yet, where they differ from the newest bills: the bills may still come.
- * @param reconciled as of {@link compareBalances}.
- */
+/** The newest balances of time that is not settled yet, where they differ from the newest bills: the bills may still come. */
 export async function unsettledDifferences(
   tx: Transaction,
   account: string,
-  reconciled: Parameters<typeof compareBalances>[2],
+  reconciled: Reconciled,
 ): Promise<readonly DifferingBalance[]> {
-  const found: DifferingBalance[] = [];
-  for (const [wallet, { from, to }] of reconciled) {
-    const { rows } = await tx.execute<Omit<DifferingBalance, "wallet">>(sql`
-      select coin, balance::text as balance, expected::text as expected
+  if (reconciled.size === 0) return [];
+  const { rows } = await tx.execute<DifferingBalance>(
+    sql`${ofWallets(
+      reconciled,
+      (wallet, { from, to }) => sql`
+      select ${wallet} as wallet, coin, balance::text as balance, expected::text as expected
       from (
         select coin, balance, ${balanceAt(account, { wallet, from })} as expected
         from (
@@ -168,11 +187,11 @@ export async function unsettledDifferences(
         where at >= ${timeOf(to)}
           and not may_differ
       ) as found
-      where ${differs(sql`balance`, sql`expected`)}
-      order by coin`);
-    found.push(...rows.map((row) => ({ wallet, ...row })));
-  }
-  return found;
+      where ${differs(sql`balance`, sql`expected`)}`,
+    )}
+      order by wallet, coin`,
+  );
+  return rows;
 }
 
 type OfWallet = {

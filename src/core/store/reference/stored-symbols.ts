@@ -220,7 +220,8 @@ function commitList(db: Database, place: ListPlace, list: List): Promise<SymbolC
     refuseShortList(list, onlyRow(rows, "the number of symbols").known, what);
     const written = await writeSettings(tx, place, list);
     const gone = list.isWhole ? await markGone(tx, place, list) : 0;
-    await writeVersions(tx, place, list);
+    const changes = written.new + written.changed + written.returned + gone;
+    if (changes > 0) await writeVersions(tx, place, list);
     return { ...written, gone, isStored: true };
   });
 }
