@@ -318,6 +318,33 @@ test("coins that an order freezes are in the spot wallet's balance; while some a
   expect(found.map(({ ledger, coin }) => [ledger, coin])).toEqual([["SPOT", "USDT"]]);
 });
 
+test("a coin that an answer leaves out is held no more: it is a notice if bills say otherwise, and kept only then", async () => {
+  let isListed = false;
+  await using at = house("unlisted", {
+    ...{ productTypes: ["USDT-FUTURES", "SPOT"], density: 0.6 },
+    wrapAnswer: telling(
+      (rows) => rows.filter(({ coin }) => isListed || coin !== "USDT"),
+      balancesOperations.spot,
+    ),
+  });
+  for (const passMs of [0, hourMs]) {
+    await at.pass(passMs);
+    await at.sync();
+    expect(await at.check()).toEqual([]);
+  }
+  const found = await at.findings();
+  expect(found.map(({ ledger, coin }) => [ledger, coin])).toEqual([["SPOT", "USDT"]]);
+  const unlisted = (await at.stored()).filter(({ balance }) => Number(balance) === 0);
+  expect(unlisted.map(({ wallet, coin }) => [wallet, coin])).toEqual([["SPOT", "USDT"]]);
+  isListed = true;
+  for (const passMs of [hourMs, hourMs]) {
+    await at.pass(passMs);
+    await at.sync();
+    expect(await at.check()).toEqual([]);
+  }
+  expect(await at.findings()).toEqual([]);
+});
+
 test.each([
   ["classic", "USDT-FUTURES", 0],
   ["spot", "SPOT", 3],

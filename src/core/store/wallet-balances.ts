@@ -28,15 +28,20 @@ const differs = (balance: SQL, expected: SQL): SQL => sql`abs(${balance} - ${exp
 
 /**
  * Stores what the exchange told of an account's wallets. A balance that stayed the same extends the time that it was held;
- * one of a coin without money is stored only after another one.
+ * one of a coin without money is stored only after another one, or where bills say that there is some.
  */
 export async function commitBalances(
   tx: Transaction,
   account: string,
   wallets: readonly BalancesCommit[],
 ): Promise<void> {
+  if (wallets.length === 0) return;
+  const unlisted = await readUnlisted(tx, account, wallets);
   const told = wallets.flatMap(({ wallet, readAt, balances }) =>
-    balances.map((one) => ({ ...one, wallet, readAt: isoTime(readAt) })),
+    [
+      ...balances.map((one) => ({ ...one, isUnlisted: false })),
+      ...unlisted.filter((one) => one.wallet === wallet),
+    ].map((one) => ({ ...one, wallet, readAt: isoTime(readAt) })),
   );
   const column = (pick: (one: (typeof told)[number]) => string) => textArray(told.map(pick));
   await tx.execute(sql`
@@ -53,14 +58,15 @@ export async function commitBalances(
       told.balance,
       told.may_differ
     from (
-      select wallet, read_at, coin, balance, may_differ
+      select wallet, read_at, coin, balance, may_differ, is_unlisted
       from unnest(
         ${column(({ wallet }) => wallet)}::text[],
         ${column(({ readAt }) => readAt)}::timestamptz[],
         ${column(({ coin }) => coin)}::text[],
         ${column(({ balance }) => balance)}::numeric[],
-        ${column(({ mayDiffer }) => String(mayDiffer))}::boolean[]
-      ) as answer (wallet, read_at, coin, balance, may_differ)
+        ${column(({ mayDiffer }) => String(mayDiffer))}::boolean[],
+        ${column(({ isUnlisted }) => String(isUnlisted))}::boolean[]
+      ) as answer (wallet, read_at, coin, balance, may_differ, is_unlisted)
     ) as told
     left join (
       select distinct on (wallet, coin)
@@ -75,10 +81,41 @@ export async function commitBalances(
         and wallet = any(${textArray(wallets.map(({ wallet }) => wallet))}::text[])
       order by wallet, coin, first_seen_at desc
     ) as last using (wallet, coin)
-    where (told.balance <> 0 or last.balance is not null)
+    where (told.balance <> 0 or last.balance is not null or told.is_unlisted)
       and coalesce(last.last_seen_at < told.read_at, true)
     on conflict (account, wallet, coin, first_seen_at) do update
     set last_seen_at = excluded.last_seen_at`);
+}
+
+/**
+ * The coins that an answer leaves out, if an earlier one had them or the newest bills say that there are some: none are held
+ * now. Whether answers have all coins, nobody has shown.
+ */
+async function readUnlisted(tx: Transaction, account: string, wallets: readonly BalancesCommit[]) {
+  const ofWallets = wallets.map(({ wallet, readAt, balances }) => {
+    const names = wallet === unifiedWallet ? unifiedProductTypes : [wallet];
+    return sql`
+      select ${wallet} as wallet, coin
+      from (
+        select distinct coin, 0::numeric as balance, ${isoTime(readAt)}::timestamptz as at
+        from ledger_coins
+        where account = ${account}
+          and product_type = any(${textArray(names)}::text[])
+          and coin <> all(${textArray(balances.map(({ coin }) => coin))}::text[])
+      ) as told
+      where ${differs(sql`balance`, balanceAt(account, { wallet, from: 0 }))}
+        or exists (
+          select
+          from wallet_balances as earlier
+          where earlier.account = ${account}
+            and earlier.wallet = ${wallet}
+            and earlier.coin = told.coin
+        )`;
+  });
+  const { rows } = await tx.execute<{ wallet: Wallet; coin: string }>(
+    sql.join(ofWallets, sql` union all `),
+  );
+  return rows.map((row) => ({ ...row, balance: "0", mayDiffer: true, isUnlisted: true }));
 }
 
 // A bill of about the same time may have come before or after the balance was looked up.
