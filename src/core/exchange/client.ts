@@ -57,7 +57,7 @@ type Answered<Op extends Operation> = {
    * list.
    * @throws ExchangeError where they contain a secret, which a part that parsing dropped may do.
    */
-  readonly written: (path: readonly string[]) => readonly string[];
+  readonly sourceTexts: (path: readonly string[]) => readonly string[];
 };
 
 export type Client = {
@@ -107,12 +107,12 @@ export function createClient(deps: ClientDeps): Client {
     if (failure !== undefined) throw failure;
     if (operation.access === "signed") refuseEcho(body?.data, secrets);
     const requestTime = epochMs(body?.requestTime ?? exchangeClock.now());
-    const written = (path: readonly string[]) => {
+    const sourceTexts = (path: readonly string[]) => {
       const texts = elementTexts(answer.body, ["data", ...path]) ?? [];
       if (operation.access === "signed") refuseEcho([texts, texts.map(stringsIn)], secrets);
       return texts;
     };
-    return { data: dataOf(operation, body), requestTime, written };
+    return { data: dataOf(operation, body), requestTime, sourceTexts };
   }
 
   return {

@@ -12,7 +12,7 @@ import { keptPart, type PageCommit, type WalkEnd, type WindowMove } from "../wor
  * `windows` has the open windows, each with the cursor at which its walk resumes.
  */
 
-/** Opens windows of an account's ledgers, each at the place of its walk. */
+/** Opens windows of an account's ledgers, each at its cursor. */
 export function openWindows(
   account: string,
   planned: readonly (PlannedWindow & Pick<Ledger, "productType">)[],

@@ -42,7 +42,7 @@ export type BillsBefore = {
 /** Content that is replaced, with the time since when it was stored. */
 type Replaced = StoredRow & {
   /** How many contents of the same bill are replaced together with it, and before it. */
-  readonly place: number;
+  readonly index: number;
 };
 
 /** What pages change. All of them are one account's. */
@@ -102,7 +102,7 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
   for (const row of before.stored) latest.set(keyOf(row.productType, row.bill.billId), row);
   const changed = new Map<string, BillRow>();
   const replaced: Replaced[] = [];
-  const places = new Map<string, number>();
+  const replacedOf = new Map<string, number>();
   const ingestedAt = isoTime(before.now);
   const counts = pages.map(({ ledger, bills }) => {
     const counted = { new: 0, unchanged: 0, restated: 0 };
@@ -118,9 +118,9 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
       if (last === undefined) counted.new += 1;
       else {
         counted.restated += 1;
-        const place = places.get(key) ?? 0;
-        places.set(key, place + 1);
-        replaced.push({ ...last, place });
+        const index = replacedOf.get(key) ?? 0;
+        replacedOf.set(key, index + 1);
+        replaced.push({ ...last, index });
       }
       latest.set(key, { productType, bill, ingestedAt });
       changed.set(key, { productType, bill });
@@ -192,13 +192,13 @@ async function keepReplaced(
         where earlier.account = ${account}
           and earlier.product_type = replaced.product_type
           and earlier.bill_id = replaced.bill_id
-      ) + place,
+      ) + replaced.index,
       ${contentList},
       ingested_at,
       ${isoTime(now)}::timestamptz
     from unnest(
       ${billArrays(replaced)},
       ${textArray(replaced.map(({ ingestedAt }) => ingestedAt))}::timestamptz[],
-      ${textArray(replaced.map(({ place }) => String(place)))}::int[]
-    ) as replaced (product_type, bill_id, ${contentList}, ingested_at, place)`);
+      ${textArray(replaced.map(({ index }) => String(index)))}::int[]
+    ) as replaced (product_type, bill_id, ${contentList}, ingested_at, index)`);
 }

@@ -180,7 +180,7 @@ async function giveFees(tx: Transaction, account: string, found: readonly Found[
   }));
   const replaced = stored
     .filter(({ bill }) => foundOf.get(bill.billId)?.isChecked)
-    .map((row) => ({ ...row, place: 0 }));
+    .map((row) => ({ ...row, index: 0 }));
   const counts = [{ new: 0, unchanged: 0, restated: written.length }];
   const pages = [{ ledger: { account, productType }, bills: [] }];
   const before = { ...(await askServer(tx)), stored, missingTypes: [] };

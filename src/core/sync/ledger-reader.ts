@@ -85,12 +85,12 @@ export class LedgerReader {
     };
     const { operation, query, rowsAt } = billsApiOf(this.ledger.productType);
     const options = { signal, beforeSend: assertHeld, onAttempt: counted, priority };
-    const { data, requestTime, written } = await client.ask(
+    const { data, requestTime, sourceTexts } = await client.ask(
       operation,
       () => query(question()),
       options,
     );
-    return { ...data, requestTime, rowTexts: () => written(rowsAt) };
+    return { ...data, requestTime, rowTexts: () => sourceTexts(rowsAt) };
   }
 
   /** The exchange's refusal of the probe; undefined where there was none. */

@@ -97,8 +97,8 @@ export async function syncAccount(
     // What wallets hold is asked for beside the walks, and what a product type refuses stops no other.
     const reading = { ...deps, recordPlans: leased.store.recordPlans };
     const [balances] = await both(askBalances(deps, state, served), readLedgers(reading, wanted));
-    const after = await leased.store.knownTimes(wanted.map(({ ledger }) => ledger));
-    report.ledgers = wanted.map((one) => one.report(after.of(one.ledger)));
+    const knownAfter = await leased.store.knownTimes(wanted.map(({ ledger }) => ledger));
+    report.ledgers = wanted.map((one) => one.report(knownAfter.of(one.ledger)));
     const whole = report.ledgers.filter(({ error }) => error === undefined);
     await syncWithdrawals(deps, name, state);
     await recordBalances(deps, state, balances, whole);

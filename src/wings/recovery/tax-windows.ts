@@ -132,10 +132,10 @@ async function ask(
 ): Promise<TaxAnswer> {
   signal.throwIfAborted();
   const options = { signal, beforeSend: assertHeld, onAttempt };
-  const { data, written } = await client.ask(api.operation, api.query(window), options);
+  const { data, sourceTexts } = await client.ask(api.operation, api.query(window), options);
   const bills: Bill[] = [];
   const rejected: RejectedRow[] = [];
-  const texts = written([]);
+  const texts = sourceTexts([]);
   for (const [place, received] of data.entries()) {
     const reading = api.read(received);
     if ("fault" in reading) {
