@@ -167,6 +167,18 @@ test.concurrent("data of another user is not opened", async () => {
   );
 });
 
+test.concurrent("data that this user may not enter is told so, and not taken for other things", async () => {
+  await using dir = await temporaryDir(0o777);
+  const place = join(dir.path, "postgres");
+  await mkdir(join(place, "data"), { recursive: true });
+  await writeFile(join(place, "data/PG_VERSION"), "18\n");
+  await chmod(join(place, "data"), 0);
+  if (isRoot) await chown(place, 65_534, 65_534);
+  await expect(startUser(dir.path, undefined, isRoot ? 65_534 : undefined)).rejects.toThrow(
+    /EACCES: permission denied, stat .*PG_VERSION.*run as the user who made it/,
+  );
+});
+
 test.concurrent("data of another version is refused with the way to move it, and left as it is", async () => {
   await using dir = await temporaryDir();
   const place = join(dir.path, "postgres");

@@ -166,7 +166,9 @@ export async function makeOnce(
   proof: string,
   make: (temporary: string) => Promise<void>,
 ): Promise<void> {
-  if (existsSync(join(place, proof))) return;
+  // A directory that may not be entered is an error of its own.
+  const isMade = () => stat(join(place, proof)).catch(unless("ENOENT", "ENOTDIR"));
+  if (await isMade()) return;
   const temporary = `${place}.new-${crypto.randomUUID()}`;
   try {
     await make(temporary);
@@ -174,6 +176,6 @@ export async function makeOnce(
   } finally {
     await rm(temporary, { recursive: true, force: true });
   }
-  if (existsSync(join(place, proof))) return;
+  if (await isMade()) return;
   throw new DatabaseError(`${place} has other things in it: move them away, or set DATA_DIR`);
 }
