@@ -77,6 +77,23 @@ test.each<[string, Partial<Record>, readonly object[]]>([
       { kind: "ltv", observed: -1 },
     ],
   ],
+  [
+    "with a coin that is owed, which lowers the assets by what it is worth or more",
+    {
+      ...{ assets: "1089", ltv: "0.4591" },
+      parts: [
+        ["60000", "0.02", "1200"],
+        ["1", "-100", "-100"],
+        ["1", "-10", "-11"],
+      ],
+    },
+    [],
+  ],
+  [
+    "with a coin that is owed and raises the assets",
+    { assets: "1501", ltv: "0.3331", parts: [...sound.parts, ["1", "-100", "1"]] },
+    [{ kind: "ltv", expected: -100, observed: 1, difference: 101 }],
+  ],
   ["without assets or debt", { assets: "0", debt: "0", ltv: "0", parts: [] }, []],
 ])("a loan-to-value record %s is told by what it breaks", async (name, but, expected) => {
   await storeRecord(name, { ...sound, ...but });

@@ -125,7 +125,11 @@ export async function findLoanToValueBreaks(
       (converted_usdt_amount - price * amount)::text as difference
     from ltv_collateral
     where account = ${account}
-      and (converted_usdt_amount < 0 or converted_usdt_amount > price * amount + ${lastPlace})
+      -- What is owed of a coin counts in full, or for more.
+      and (
+        coalesce(amount, 0) >= 0 and converted_usdt_amount < 0
+        or converted_usdt_amount > price * amount + ${lastPlace}
+      )
     order by risk_unit_id, first_seen_at, coin`;
   const find = (explanation: string, statement: SQL) =>
     findBreaks(tx, "ltv", () => explanation, statement);
@@ -135,7 +139,7 @@ export async function findLoanToValueBreaks(
       "ltv is not unpaidUsdtAmount / usdtBalance, to half a unit of its last place",
       ratio,
     )),
-    ...(await find("a coin's convertedUsdtAmount is not between 0 and price x amount", haircut)),
+    ...(await find("a coin's convertedUsdtAmount is below 0 or above price x amount", haircut)),
   ];
 }
 
