@@ -475,20 +475,21 @@ test("bills are found by their id, type or contract", async () => {
   expect(await found("no such bill")).toContain("There is none.");
 });
 
-test.each(["broken", "unreconciled"])(
+test.each(["broken", "unreconciled", "unified"])(
   "a file of %s has the selected bills, every one and no other",
   async (account) => {
     const model = modelOf(account, "USDT");
+    const end = account === "unified" ? unifiedEnd : smallLedgerEnd;
     const to = dayOf(model.bills.at(-10)?.time ?? 0);
     const [, from = ""] = [...daysOf(model).keys()];
     const selection = { ...model, from, to, view: "days", isExact: false } as const;
     const text = await inTransaction(db, async (tx) => {
-      const file = await exportFile(tx, selection, "csv", epochMs(smallLedgerEnd));
+      const file = await exportFile(tx, selection, "csv", epochMs(end));
       const through = isoTime(epochMs(model.settledTo)).slice(0, 16).replace(":", "");
-      const lack = model.settledTo === smallLedgerEnd ? "" : `-read-through-${through}Z`;
+      const lack = model.settledTo === end ? "" : `-read-through-${through}Z`;
       const selected = [...daysOf(model)].filter(([day]) => day >= from && day <= to);
       const isOff = selected.some(([, { parts }]) => parts.has("Discrepancy"));
-      const name = `${account}-USDT-FUTURES-USDT-${from}-to-${to}${lack}`;
+      const name = `${account}-${model.product}-USDT-${from}-to-${to}${lack}`;
       expect(file.name).toBe(`${name}${isOff ? "-does-not-add-up" : ""}.csv`);
       return (await Array.fromAsync(file.chunks)).join("");
     });

@@ -8,11 +8,10 @@ import {
   selectionOf,
   selectionOfBooks,
 } from "../accounts/roster.ts";
-import { readOpenings } from "../books/export/chains.ts";
 import type { BillPages } from "../books/export/exported-bill.ts";
 import { type FormatName, formatNames, formatOf } from "../books/export/formats.ts";
-import { type BillSelection, readBills, readWalletEnds } from "../books/export/read-bills.ts";
-import { readReportedWallets } from "../books/export/reported-wallets.ts";
+import type { BillSelection } from "../books/export/read-bills.ts";
+import { startExport } from "../books/export/start-export.ts";
 import { dayIn } from "../books/export/time-zone.ts";
 import { readFindings, usualLimits } from "../check/health/findings.ts";
 import { isOfBills } from "../check/health/kinds.ts";
@@ -85,19 +84,10 @@ export async function planExport(tx: Transaction, config: Config, options: Expor
   });
   const isCut = options.to === undefined && options.changedSince === undefined;
   const ends = isCut ? endsOf(times) : [];
-  const { accounts, productTypes, from, to, changedSince, continues } = options;
+  const { accounts, productTypes, from, to, changedSince } = options;
   const selection: BillSelection = { accounts, productTypes, from, to, changedSince, ends };
-  const wallets = await readReportedWallets(tx, roster, options);
-  const openingsOf = async (since?: EpochMs, until = now) =>
-    since === undefined || !formatOf(options.format).isJournal
-      ? []
-      : readOpenings(tx, wallets, { from: since, to: until });
   return {
-    selection,
-    // Of a journal that begins at a time: what the wallets held then.
-    openings: [...(await openingsOf(continues?.since, from)), ...(await openingsOf(from, to))],
-    // Of a journal that continues earlier files: the bills in those.
-    before: continues && { ...selection, from: continues.since, to: from },
+    ...{ selection, now, ledgers: roster },
     said: [
       ...(await readWarnings(tx, options, { roster, times, now })),
       ...endNote(ends.flatMap(({ to, isEnded }) => (isEnded ? [] : [to]))),
@@ -214,9 +204,9 @@ async function writeBills(
   tx: Transaction,
   io: Io,
   options: ExportOptions,
-  { selection, before, openings }: ExportPlan,
+  plan: ExportPlan,
 ): Promise<number | undefined> {
-  const { format, output: path, from } = options;
+  const { output: path } = options;
   let count = 0;
   const counted = async function* (pages: BillPages): BillPages {
     for await (const bills of pages) {
@@ -224,18 +214,10 @@ async function writeBills(
       yield bills;
     }
   };
-  const write = await formatOf(format).load();
-  const renamed = await readRenamed(tx, selection.accounts);
-  const formatOptions = {
-    firstNames: new Map(renamed.map(({ account, firstName }) => [account, firstName])),
-    ...{ zone: options.zone, openings },
-    ...(before === undefined || from === undefined ? {} : { startDay: dayIn(options.zone)(from) }),
-    ...(before === undefined ? {} : { before: readBills(tx, before) }),
-    walletEnds: formatOf(format).isJournal ? await readWalletEnds(tx, selection) : [],
-  };
+  const chunks = await startExport(tx, { ...options, ...plan }, counted);
   await using output = path === undefined ? standardOutput(io) : await fileOutput(path);
   try {
-    for await (const chunk of write(counted(readBills(tx, selection)), formatOptions)) {
+    for await (const chunk of chunks) {
       io.signal.throwIfAborted();
       if (chunk.length > 0) await output.write(chunk);
     }

@@ -1,41 +1,21 @@
 import { and, or, type SQL, sql } from "drizzle-orm";
 import type { BillText } from "../../core/contract/bill.ts";
-import { walletOf as nameOf } from "../../core/contract/product-types.ts";
+import type { ProductType } from "../../core/contract/product-types.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
 import { msOf, textArray, timeFrom } from "../../core/postgres/values.ts";
-import { readAccountStates } from "../../core/store/accounts/account-states.ts";
 import { billTextColumns, contentList } from "../../core/store/bill-rows.ts";
 import { readRemapped, readRenamed } from "../../core/store/reference/renamings.ts";
 import { chainOrder } from "../../core/views/chain-order.ts";
 import { joinRules, walletMoves, walletOf } from "../../core/views/wallet-moves.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
-import { type EpochMs, epochMs, isoTime } from "../../lib/time.ts";
-import {
-  type BillPages,
-  type ExportedBill,
-  knownCategory,
-  type WalletEnd,
-} from "./exported-bill.ts";
-
-/** The wallets that ended in the selected time. */
-export async function readWalletEnds(
-  tx: Transaction,
-  { accounts, from = epochMs(0), to }: Pick<BillSelection, "accounts" | "from" | "to">,
-): Promise<readonly WalletEnd[]> {
-  const states = await readAccountStates(tx, accounts);
-  return states.accounts.flatMap((account) => {
-    const wallets = Map.groupBy(states.of(account).ended, (one) => nameOf(one.productType));
-    return [...wallets].flatMap(([wallet, ended]) => {
-      const at = epochMs(Math.max(...ended.map(({ endedAt }) => endedAt)));
-      return at >= from && (to === undefined || at < to) ? [{ account, wallet, at }] : [];
-    });
-  });
-}
+import { type EpochMs, isoTime } from "../../lib/time.ts";
+import { type BillPages, type ExportedBill, knownCategory } from "./exported-bill.ts";
 
 /** Which bills to read. An undefined field does not narrow the selection. */
 export type BillSelection = {
   readonly accounts?: readonly string[] | undefined;
-  readonly productTypes?: readonly string[] | undefined;
+  readonly productTypes?: readonly ProductType[] | undefined;
+  readonly coins?: readonly string[] | undefined;
   readonly from?: EpochMs | undefined;
   /** Exclusive. */
   readonly to?: EpochMs | undefined;
@@ -128,7 +108,7 @@ async function readChanged(
 
 /** The condition on rows of `bills`. */
 function isSelected(selection: BillSelection, changed: Changed): SQL {
-  const { accounts, productTypes, from, to, ends = [], changedSince } = selection;
+  const { accounts, productTypes, coins, from, to, ends = [], changedSince } = selection;
   const among = (column: SQL, values: readonly string[]) =>
     sql`${column} = any (${textArray(values)}::text[])`;
   const isChanged = (since: EpochMs) =>
@@ -140,6 +120,7 @@ function isSelected(selection: BillSelection, changed: Changed): SQL {
   const conditions = and(
     accounts && among(sql`bills.account`, accounts),
     productTypes && among(sql`bills.product_type`, productTypes),
+    coins && among(sql`bills.coin`, coins),
     from === undefined ? undefined : sql`bills.c_time >= ${isoTime(from)}::timestamptz`,
     to === undefined ? undefined : sql`bills.c_time < ${isoTime(to)}::timestamptz`,
     changedSince === undefined ? undefined : isChanged(changedSince),

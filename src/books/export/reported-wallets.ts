@@ -1,5 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
-import { isSelected, type RosterLedger, type Selection } from "../../accounts/roster.ts";
+import { isSelected, type Selection } from "../../accounts/roster.ts";
 import {
   type ProductType,
   unifiedProductTypes,
@@ -52,18 +52,20 @@ export async function readTimes(
 export const inAll = (lists: readonly (readonly Interval[])[]): readonly Interval[] =>
   lists.reduce(intersect, interval(0, Number.POSITIVE_INFINITY));
 
+export type StoredLedger = Ledger & { readonly isStored: boolean };
+
 /**
  * The wallets of the selected ledgers, each with all of its product types, even where only one category of
  * a unified account is selected: all categories share its balances.
  */
 export async function readReportedWallets(
   tx: Transaction,
-  roster: readonly RosterLedger[],
+  ledgers: readonly StoredLedger[],
   selection: Partial<Selection>,
 ): Promise<readonly ReportedWallet[]> {
   const keyOf = ({ account, productType }: Ledger) =>
     JSON.stringify([account, walletOf(productType)]);
-  const stored = roster.filter(({ isStored }) => isStored);
+  const stored = ledgers.filter(({ isStored }) => isStored);
   const selected = stored.filter((ledger) => isSelected(selection, ledger));
   const wanted = new Set(selected.map(keyOf));
   const states = await readAccountStates(tx, accountsOf(selected));

@@ -1,10 +1,8 @@
 import { PassThrough, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
-import { readOpenings } from "../../../books/export/chains.ts";
 import type { Chunks } from "../../../books/export/exported-bill.ts";
-import { formatOf } from "../../../books/export/formats.ts";
-import { readBills, readWalletEnds } from "../../../books/export/read-bills.ts";
+import { startExport } from "../../../books/export/start-export.ts";
 import { periodIn } from "../../../books/export/time-zone.ts";
 import { readCloseReport } from "../../../books/report/read-close.ts";
 import { reportHtml } from "../../../books/report/write-report.ts";
@@ -13,7 +11,6 @@ import { type Finding, isHole } from "../../../check/health/kinds.ts";
 import type { ProductType } from "../../../core/contract/product-types.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
-import { readRenamed } from "../../../core/store/reference/renamings.ts";
 import { type EpochMs, epochMs, isoTime, minuteMs } from "../../../lib/time.ts";
 import { html } from "../../../output/html.ts";
 import { faultOf, type RouteGroup, type ServeDeps } from "../route-group.ts";
@@ -167,28 +164,16 @@ export async function exportFile(
   now: EpochMs,
 ): Promise<ExportFile> {
   const { account, product, coin, from, to } = selection;
-  const bills = {
-    accounts: [account],
-    productTypes: walletProductTypes(selection) as readonly ProductType[],
-    coins: [coin],
-    ...timesOf(selection),
-  };
-  const write = await formatOf(format).load();
-  const walletEnds = formatOf(format).isJournal ? await readWalletEnds(tx, bills) : [];
-  const wallet = { account, productType: product, productTypes: bills.productTypes };
-  const openings = formatOf(format).isJournal
-    ? await readOpenings(tx, [{ ...wallet, endedAt: undefined }], timesOf(selection))
-    : [];
-  const renamed = await readRenamed(tx, [account]);
+  const productTypes = walletProductTypes(selection) as readonly ProductType[];
   const { ending, type } = downloadFormats[format];
   const words = [account, product, coin, from, "to", to, ...(await lackOf(tx, selection, now))];
   return {
     name: fileName(words, ending),
     type,
-    chunks: write(readBills(tx, bills), {
-      walletEnds,
-      firstNames: new Map(renamed.map((one) => [one.account, one.firstName])),
-      openings: openings.filter((one) => one.coin === coin),
+    chunks: await startExport(tx, {
+      ...{ format, now },
+      selection: { accounts: [account], productTypes, coins: [coin], ...timesOf(selection) },
+      ledgers: productTypes.map((productType) => ({ account, productType, isStored: true })),
     }),
   };
 }
