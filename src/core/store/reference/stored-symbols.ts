@@ -43,20 +43,6 @@ export type SymbolCounts = {
   readonly isStored: boolean;
 };
 
-/** A field's value as the text that its column is cast from. */
-function columnText(record: object, field: string, type: string): string | null {
-  const value = (record as Readonly<Record<string, unknown>>)[field];
-  if (value === null || value === undefined) return null;
-  if (type === "json" || type === "jsonb") return sortedJson(value);
-  if (typeof value !== "string") throw new Error(`defect: ${field} is neither text nor null`);
-  return isTime(type) ? isoTime(timeFrom(value)) : value;
-}
-
-const isTime = (type: string): boolean => type.startsWith("timestamp");
-
-/** An array takes its order from its column, not from its type. */
-const elementOf = (type: string): string => type.replace(/ COLLATE .*$/, "");
-
 type RecordColumns = ReturnType<typeof recordColumns>;
 
 /**
@@ -68,21 +54,26 @@ function recordColumns(table: PgTable, fields: readonly string[]) {
   const columns = [...fields, "extra"].map((field) => {
     const column = known[field];
     if (column === undefined) throw new Error(`defect: no column for ${field}`);
-    return { field, name: column.name, type: column.getSQLType() };
+    return { field, name: column.name, isTime: column.getSQLType().startsWith("timestamp") };
   });
   const joined = (spell: (name: string) => string) =>
     sql.raw(columns.map(({ name }) => spell(name)).join(", "));
   const asTexts = (spell: (text: SQL, field: string) => SQL, prefix = "") =>
     sql.join(
-      columns.map(({ name, type, field }) => {
+      columns.map(({ name, isTime, field }) => {
         const column = sql.raw(`${prefix}${name}`);
-        return spell(isTime(type) ? msOf(column) : sql`${column}::text`, field);
+        return spell(isTime ? msOf(column) : sql`${column}::text`, field);
       }),
       sql`, `,
     );
   const named = (text: SQL, field: string) => sql`${text} as ${sql.identifier(field)}`;
-  const arrayOf = (records: readonly object[], field: string, type: string) =>
-    sql`${textArray(records.map((record) => columnText(record, field, type)))}::${sql.raw(elementOf(type))}[]`;
+  const rowOf = (record: Settings & Readonly<Record<string, unknown>>) => {
+    const values = columns.map(({ field, name, isTime }) => {
+      const value = record[field] ?? null;
+      return [name, isTime && value !== null ? isoTime(timeFrom(String(value))) : value] as const;
+    });
+    return { symbol: record.symbol, ...Object.fromEntries(values) };
+  };
   return {
     /** `base_coin, quote_coin, …` */
     list: joined((name) => name),
@@ -90,12 +81,8 @@ function recordColumns(table: PgTable, fields: readonly string[]) {
     listOf: (alias: string) => joined((name) => `${alias}.${name}`),
     /** A row of text: 1.0 that becomes 1.00 is a change. */
     contentOf: (alias: string) => sql`row(${asTexts((text) => text, `${alias}.`)})`,
-    /** The arrays of these records for `unnest`, in the order of the list. */
-    arraysOf: (records: readonly object[]) =>
-      sql.join(
-        columns.map(({ field, type }) => arrayOf(records, field, type)),
-        sql`, `,
-      ),
+    /** The records as JSON, from which Postgres reads rows of the table. */
+    jsonOf: (records: readonly Settings[]) => sql`${sortedJson(records.map(rowOf))}::json`,
     /** `base_coin::text as "baseCoin", …`, with times in milliseconds, as the exchange sends them. */
     asSent: asTexts(named),
     /** `base_coin = excluded.base_coin, …` */
@@ -251,16 +238,10 @@ async function writeSettings(
   { today, key, settings, isOwn }: ListPlace,
   list: List,
 ) {
-  const names = textArray(list.settings.map(({ symbol }) => symbol));
   const { rows } = await tx.execute<Omit<SymbolCounts, "gone" | "isStored">>(sql`
-    with listed as (
-      select symbol, ${settings.list}
-      from unnest(${names}::text[], ${settings.arraysOf(list.settings)})
-        as listed (symbol, ${settings.list})
-    ),
-    differing as (
+    with differing as (
       select listed.symbol, ${settings.listOf("listed")}, known.symbol is null as is_new, known.gone_at
-      from listed
+      from json_populate_recordset(null::${today}, ${settings.jsonOf(list.settings)}) as listed
       left join ${today} as known
         on known.symbol = listed.symbol
         and ${isOwn(sql`known`)}
