@@ -1,4 +1,8 @@
+import { contractFields } from "../../core/contract/contracts.ts";
 import type { ClassicProductType } from "../../core/contract/product-types.ts";
+import type { Fields } from "../../core/contract/row.ts";
+import { optionalDecimal } from "../../core/contract/scalars.ts";
+import { symbolFields } from "../../core/contract/symbols.ts";
 import { dayMs } from "../../lib/time.ts";
 import { decimalText, drawUnits, product, ratioText, units } from "./money.ts";
 import { profiles } from "./profiles.ts";
@@ -32,46 +36,30 @@ function contract(
 ): ContractRecord {
   const base = symbol.replace(quotes, "");
   return {
+    ...usual(contractFields),
     symbol,
     baseCoin: base,
     // Contracts margined in their own coin are priced in US dollars.
     quoteCoin: coin === base ? "USD" : coin,
-    buyLimitPriceRatio: "0.05",
-    sellLimitPriceRatio: "0.05",
-    feeRateUpRatio: "0.005",
     makerFeeRate: "0.00020",
     takerFeeRate: "0.0006",
-    openCostUpRatio: "0.01",
     supportMarginCoins: coin === base ? ["BTC", "ETH", "USDC", "XRP"] : [coin],
-    minTradeNum: "0.001",
-    priceEndStep: "5",
-    volumePlace: "3",
     pricePlace: String(1 + (place % 4)),
-    sizeMultiplier: "0.001",
     symbolType: "perpetual",
-    minTradeUSDT: "5",
-    maxSymbolOrderNum: "200",
-    maxProductOrderNum: "400",
-    maxPositionNum: "150",
     symbolStatus: "normal",
     offTime: "-1",
     limitOpenTime: "-1",
-    deliveryTime: "",
-    deliveryStartTime: "",
-    deliveryPeriod: "",
     launchTime: String(now - openedDaysAgo * dayMs),
-    fundInterval: "8",
-    minLever: "1",
-    maxLever: "125",
-    posLimit: "0.1",
-    maintainTime: "",
-    openTime: "",
-    maxMarketOrderQty: "220",
-    maxOrderQty: "1200",
     // Not documented by the exchange.
     isRwa: "NO",
   };
 }
+
+/** A number in each field that is a decimal, and nothing in the others. */
+const usual = (fields: Fields): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, scalar]) => [name, scalar === optionalDecimal ? "1" : ""]),
+  );
 
 const bases = [
   ...["BTC", "ETH", "SOL", "XRP", "ADA", "DOGE", "DOT", "LTC", "LINK", "AVAX"],
@@ -89,23 +77,18 @@ export function makeSymbols(random: Random, now: number): readonly SymbolRecord[
       const status = statuses[integer(random, 0, statuses.length - 1)] ?? "online";
       const opened = now - integer(random, 100, 2_000) * dayMs;
       return {
+        ...usual(symbolFields),
         symbol: `${base}${quote}`,
         baseCoin: base,
         quoteCoin: quote,
-        minTradeAmount: "0",
         // The exchange sends this value: it exceeds a Postgres bigint.
         maxTradeAmount: "900000000000000000000",
         takerFeeRate: "0.002",
         makerFeeRate: "0.00200000",
         pricePrecision: String(integer(random, 1, 8)),
         quantityPrecision: String(integer(random, 0, 6)),
-        quotePrecision: "8",
         status,
-        minTradeUSDT: "1",
-        buyLimitPriceRatio: "0.05",
-        sellLimitPriceRatio: "0.05",
         areaSymbol: random() < 0.2 ? "yes" : "no",
-        orderQuantity: "500",
         openTime: String(opened),
         offTime: status === "offline" ? String(now - integer(random, 1, 90) * dayMs) : "",
         // Not documented by the exchange.
