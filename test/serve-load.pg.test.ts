@@ -3,12 +3,12 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { openDatabase, readOnly, readOnlyAtOnce, urgently } from "../src/core/postgres/connect.ts";
+import { openDatabase, readOnly } from "../src/core/postgres/connect.ts";
 import { dayMs } from "../src/lib/time.ts";
 import { createApp, listen } from "../src/wings/serve/app.ts";
 import { answersMax, answersOfConnectionMax } from "../src/wings/serve/load.ts";
 import { fileDatabase } from "./support/database.ts";
-import { unconfigured } from "./support/roster.ts";
+import { serverDeps } from "./support/server-deps.ts";
 import { coverLedger } from "./support/stored-ledger.ts";
 
 const { db, url: databaseUrl } = await fileDatabase();
@@ -30,22 +30,17 @@ async function openServer(gate: Promise<void> = Promise.resolve()) {
   const reader = openDatabase(databaseUrl);
   const counts = { begun: 0, atOnce: 0, atOnceMost: 0 };
   const read = readOnly(reader.db);
-  const app = createApp({
-    read: async (work, options) => {
-      counts.begun++;
-      counts.atOnceMost = Math.max(counts.atOnceMost, ++counts.atOnce);
-      return read((tx) => gate.then(() => work(tx)), options).finally(() => {
-        counts.atOnce--;
-      });
-    },
-
-    readFirst: (work) => urgently(reader.db, work),
-    readAtOnce: readOnlyAtOnce(reader.db, false),
-    keys: () => new Map(),
-    now: Date.now,
-    ...unconfigured,
-    log: { debug() {}, info() {}, warn() {}, error() {} },
-  });
+  const app = createApp(
+    serverDeps(reader.db, {
+      read: async (work, options) => {
+        counts.begun++;
+        counts.atOnceMost = Math.max(counts.atOnceMost, ++counts.atOnce);
+        return read((tx) => gate.then(() => work(tx)), options).finally(() => {
+          counts.atOnce--;
+        });
+      },
+    }),
+  );
   const listening = await listen(app, { host: "127.0.0.1", port: 0 });
   return {
     url: listening.url,

@@ -3,14 +3,13 @@
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { Log } from "../src/commands/log.ts";
-import { readOnly, readOnlyAtOnce } from "../src/core/postgres/connect.ts";
+import { readOnly } from "../src/core/postgres/connect.ts";
 import { hourMs } from "../src/lib/time.ts";
 import { createApp } from "../src/wings/serve/app.ts";
 import { fileDatabase } from "./support/database.ts";
 import { aMirrorKey, openMirror } from "./support/mirror.ts";
 import { hasPromtool, promtool, seriesOf } from "./support/promtool.ts";
-import { unconfigured } from "./support/roster.ts";
+import { serverDeps } from "./support/server-deps.ts";
 import { coverLedger } from "./support/stored-ledger.ts";
 
 const now = Date.UTC(2026, 5, 1);
@@ -77,17 +76,14 @@ test("/metrics has what is stored, and what the server answered and refused, by 
 test("the database is asked once where many ask for /metrics at once", async () => {
   let reads = 0;
   const read = readOnly(db);
-  const take = () => undefined;
-  const app = createApp({
-    read: (work, options) => {
-      reads += 1;
-      return read(work, options);
-    },
-    readAtOnce: readOnlyAtOnce(db, true),
-    readFirst: () => Promise.reject(new Error("metrics are not health")),
-    ...{ keys: () => new Map(), now: () => now, ...unconfigured },
-    log: { debug: take, info: take, warn: take, error: take } as unknown as Log,
-  });
+  const app = createApp(
+    serverDeps(db, {
+      read: (work, options) => {
+        reads += 1;
+        return read(work, options);
+      },
+    }),
+  );
   const ask = async () => (await app.inject({ method: "GET", url: "/metrics" })).statusCode;
   expect(new Set(await Promise.all(Array.from({ length: 20 }, ask)))).toEqual(new Set([200]));
   expect(reads).toBe(1);

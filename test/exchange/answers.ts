@@ -98,7 +98,7 @@ const at = (answer: ApiAnswer, share: number): number => {
 };
 
 type Envelope = { readonly requestTime: number };
-export const envelope = ({ body }: ApiAnswer) => JSON.parse(body) as Envelope;
+const envelope = ({ body }: ApiAnswer) => JSON.parse(body) as Envelope;
 
 const withTime = ({ body }: ApiAnswer, offMs: number): string =>
   body.replace(/"requestTime":(\d+)/, (_, time) => `"requestTime":${Number(time) + offMs}`);

@@ -1,8 +1,7 @@
 import { setTimeout as sleepFor } from "node:timers/promises";
-import { Refusal, toAnswer } from "../../src/core/server/answer.ts";
 import type { ApiRequest } from "../../src/core/server/request.ts";
 import type { Answer } from "../../src/wings/sandbox/exchange/api.ts";
-import { envelope, spoiledAnswer } from "./answers.ts";
+import { spoiledAnswer } from "./answers.ts";
 import type { Fault } from "./kinds.ts";
 
 /**
@@ -17,18 +16,6 @@ export function withFaults(
     const fault = decide(request);
     const given = await answer(request);
     return fault === undefined || given.status !== 200 ? given : spoiledAnswer(given, fault);
-  };
-}
-
-/** Refuses some product types permanently, as for a key without the permission. */
-export function withRefusedProducts(answer: Answer, productTypes: readonly string[]): Answer {
-  const refused = new Refusal(400, "40014", "Incorrect permissions, need futures read permissions");
-  return async (request) => {
-    const given = await answer(request);
-    const isRefused = productTypes.includes(request.query["productType"] ?? "");
-    return isRefused && given.status === 200
-      ? toAnswer(refused, envelope(given).requestTime)
-      : given;
   };
 }
 

@@ -1,18 +1,12 @@
 import { usualLimits } from "../../src/check/health/findings.ts";
-import type { Log } from "../../src/commands/log.ts";
 import { accountBills } from "../../src/core/contract/account-bills.ts";
 import type { Query } from "../../src/core/contract/operation.ts";
 import { signature } from "../../src/core/contract/signature.ts";
-import {
-  openDatabase,
-  readOnly,
-  readOnlyAtOnce,
-  urgently,
-} from "../../src/core/postgres/connect.ts";
+import { openDatabase } from "../../src/core/postgres/connect.ts";
 import { hourMs } from "../../src/lib/time.ts";
 import { createApp } from "../../src/wings/serve/app.ts";
 import { type MirrorKey, newKey } from "../../src/wings/serve/mirror/key-file.ts";
-import { unconfigured } from "./roster.ts";
+import { keptLog, serverDeps } from "./server-deps.ts";
 
 export const aMirrorKey = (
   account: string,
@@ -77,20 +71,14 @@ export function openMirror(
     asked++;
     return Math.floor(clock());
   };
-  const lines: unknown[] = [];
-  const take = (...line: unknown[]) => void lines.push(line);
-  const log = { debug: take, info: take, warn: take, error: take } as unknown as Log;
+  const { log, lines } = keptLog();
   const ring = new Map(keys.map((key) => [key.apiKey, key]));
-  const app = createApp({
-    read: readOnly(database.db),
-    readAtOnce: readOnlyAtOnce(database.db, true),
-    readFirst: (work) => urgently(database.db, work),
-    ...{ ...unconfigured, keys: () => ring, now: clock, log, limits: { ...usualLimits, maxAgeMs } },
-  });
+  const limits = { ...usualLimits, maxAgeMs };
+  const app = createApp(serverDeps(database.db, { keys: () => ring, now: clock, log, limits }));
   return {
     app,
     /** The log, line by line. */
-    lines: lines as readonly unknown[],
+    lines,
     tick,
     /** Sends a request with a good signature, without a network. */
     async ask(key: MirrorKey, path: string, query: Readonly<Record<string, string>>) {

@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { TLSSocket } from "node:tls";
 import { certificate, key } from "./certificates.ts";
+import { listening } from "./listening.ts";
 
 /** A server on this machine that stands in front of another. */
 export type Front = Awaited<ReturnType<typeof frontOf>>;
@@ -14,30 +15,13 @@ export async function frontOf(
 ) {
   const url = new URL(serverUrl);
   const { hostname, port } = url;
-  const sockets = new Set<Socket>();
-  const keep = (socket: Socket): Socket => {
-    sockets.add(socket);
-    return socket.on("close", () => sockets.delete(socket)).on("error", () => undefined);
-  };
   const server = createServer((client) =>
-    accept(keep(client), () => keep(connect(Number(port), hostname))),
+    accept(client, () => front.keep(connect(Number(port), hostname))),
   );
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
-    /** The other server's URL, through this one. */
-    url: url.href,
-    sockets,
-    /** Closes a socket with this server. */
-    keep,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      if (!server.listening) return;
-      server.close();
-      await once(server, "close");
-    },
-  };
+  const front = await listening(server);
+  url.host = front.host;
+  /** The other server's URL, through this one. */
+  return { ...front, url: url.href };
 }
 
 /**

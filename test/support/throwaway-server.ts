@@ -1,5 +1,4 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { once } from "node:events";
 import { chmod, chown, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import {
   run,
   serverAccount,
 } from "../../src/wings/embedded/binaries.ts";
+import { listening } from "./listening.ts";
 import { scratch } from "./scratch.ts";
 
 // Below the ports that systems give to outgoing connections.
@@ -54,12 +54,7 @@ export async function throwawayServer({
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(" ");
   const control = (...args: readonly string[]) => [
-    pgCtl,
-    "-D",
-    data,
-    "--silent",
-    "--wait",
-    ...args,
+    ...[pgCtl, "-D", data, "--silent", "--wait", ...args],
   ];
   const start = () => tool("env", control("start", "-l", join(dir, "server.log"), "-o", options));
   const stop = (mode: "fast" | "immediate") =>
@@ -83,13 +78,8 @@ export async function throwawayServer({
 async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(portMin, portMax);
-    const probe = createServer().listen(port, "127.0.0.1");
-    const isFree = await once(probe, "listening").then(
-      () => true,
-      () => false,
-    );
-    if (!isFree) continue;
-    await new Promise((settle) => probe.close(settle));
-    return port;
+    const probe = await listening(createServer(), port).catch(() => undefined);
+    await probe?.[Symbol.asyncDispose]();
+    if (probe !== undefined) return port;
   }
 }
