@@ -1,6 +1,5 @@
 // Plain JavaScript, so that a Node that cannot run the rest can hand over to one that can.
 // By itself, `node src/node-24.js FILE ARGUMENT…` runs a JavaScript file on Node 24.
-import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -8,10 +7,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const nodeMin = 24;
 
-// npm 11 puts this Node first on the PATH of a script; npm 10 removes its link together with
-// the package for the other processor.
-const bundled = findBundled();
-
+/**
+ * npm 11 puts this Node first on the PATH of a script; npm 10 removes its link together with
+ * the package for the other processor.
+ */
 function findBundled() {
   const name = `node-${process.platform}-${process.arch}`;
   try {
@@ -31,9 +30,12 @@ export async function runOnNode24(path, args = process.argv.slice(1)) {
   if (Number(process.versions.node.split(".")[0]) >= nodeMin) {
     await endWithLauncher();
     await import(pathToFileURL(path).href);
-  } else if (bundled !== undefined && existsSync(bundled)) {
+    return;
+  }
+  const bundled = findBundled();
+  if (bundled !== undefined && existsSync(bundled)) {
     // The program itself and not what it imports, for what it does before.
-    handOver([...process.execArgv, ...args]);
+    await handOver(bundled, [...process.execArgv, ...args]);
   } else {
     process.stderr.write(
       `bill-sync needs Node ${nodeMin} or newer, and this is ${process.versions.node}.\n` +
@@ -48,7 +50,8 @@ export async function runOnNode24(path, args = process.argv.slice(1)) {
 const launched = "BILL_SYNC_LAUNCHED";
 const pipeFd = 3;
 
-function handOver(args) {
+async function handOver(bundled, args) {
+  const { spawn } = await import("node:child_process");
   const child = spawn(bundled, args, {
     stdio: ["inherit", "inherit", "inherit", "pipe"],
     env: { ...process.env, [launched]: "yes" },

@@ -16,10 +16,11 @@ const countLookUps = `
     },
   });`;
 
-/** What a process did of Drizzle after it has loaded the command `sync`. */
-async function drizzleOfSync(): Promise<{
+/** What a process has loaded for the command `sync`, and what Node looked up of Drizzle. */
+async function loadedForSync(): Promise<{
   readonly files: readonly string[];
   readonly lookedUp: readonly string[];
+  readonly ofNode: readonly string[];
 }> {
   const script = `
     import { createRequire } from "node:module";
@@ -30,6 +31,7 @@ async function drizzleOfSync(): Promise<{
       files: files.filter(isOfDrizzle),
       lookedUp: globalThis.lookedUp.flatMap(([name, from]) =>
         isOfDrizzle(name) || (name.startsWith(".") && isOfDrizzle(from)) ? [name] : []),
+      ofNode: process.moduleLoadList,
     }));`;
   const preloaded = [
     `data:text/javascript,${encodeURIComponent(countLookUps)}`,
@@ -44,13 +46,19 @@ async function drizzleOfSync(): Promise<{
 }
 
 test("Drizzle is loaded from its CommonJS build, which takes a tenth of the time and memory", async () => {
-  const { files } = await drizzleOfSync();
+  const { files } = await loadedForSync();
   expect(files.length).toBeGreaterThan(50);
   expect(files.filter((file) => !file.endsWith(".cjs"))).toEqual([]);
 });
 
 test("Node looks up each name of Drizzle once, for it parses 179 kB each time", async () => {
-  const { lookedUp } = await drizzleOfSync();
+  const { lookedUp } = await loadedForSync();
   expect(lookedUp).toContain("drizzle-orm/node-postgres");
   expect(lookedUp.toSorted()).toEqual([...new Set(lookedUp)].toSorted());
+});
+
+test("no HTTP/2 is loaded, which the exchange is never asked by", async () => {
+  const { ofNode } = await loadedForSync();
+  expect(ofNode).toContain("NativeModule http");
+  expect(ofNode.filter((name) => name.includes("http2"))).toEqual([]);
 });

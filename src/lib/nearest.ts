@@ -10,6 +10,7 @@ export function nearest(
   distanceMax: number = Math.max(2, word.length / 3),
 ): string | undefined {
   const ranked = candidates
+    .filter(({ length }) => Math.abs(length - word.length) <= distanceMax)
     .map((candidate) => ({
       candidate,
       distance: leven(word.toLowerCase(), candidate.toLowerCase()),
