@@ -71,7 +71,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "return 2 * order.disorderMs <=": "return 0 * order.disorderMs <=",
     },
     "a cursor stored to go on from though ids do not follow the times": {
-      "return this.doIdsFollow ? this.#byId.resumeBelow : undefined;":
+      "return this.doIdsFollowTimes ? this.#byId.resumeBelow : undefined;":
         "return this.#byId.resumeBelow;",
     },
   },

@@ -15,7 +15,7 @@ type TwoRoundTrips<T, Read> = {
   /** Sends all its statements before it waits for an answer: a later one would miss the transaction. */
   write(tx: Transaction, read: Read): Promise<T>;
   /** Whether COMMIT waits for what `write` makes of its answers, for a third round trip. Default false. */
-  isChecked?(read: Read): boolean;
+  commitWaits?(read: Read): boolean;
   /** Called where the transaction fails, and may have been committed all the same. */
   onUnanswered?(): void;
 };
@@ -26,7 +26,7 @@ type TwoRoundTrips<T, Read> = {
  */
 export function inTwoRoundTrips<T, Read>(
   db: Database,
-  { read, write, isChecked, onUnanswered }: TwoRoundTrips<T, Read>,
+  { read, write, commitWaits, onUnanswered }: TwoRoundTrips<T, Read>,
   options: TransactionOptions = {},
 ): Promise<T> {
   return lent(db.$client.connect(), options, async (client) => {
@@ -34,7 +34,7 @@ export function inTwoRoundTrips<T, Read>(
     const { stream } = connectionOf(client);
     stream.cork();
     const writing = Promise.try(write, transactionOn(client), found);
-    let isFailed = isChecked?.(found) ?? false;
+    let isFailed = commitWaits?.(found) ?? false;
     writing.catch(() => {
       isFailed = true;
     });

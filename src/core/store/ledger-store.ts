@@ -146,7 +146,7 @@ class AccountTransactions {
             this.#lease.assertHeld?.();
             return writePages(tx, pages, before);
           },
-          isChecked: ({ bills }) => bills.mayDropRows,
+          commitWaits: ({ bills }) => bills.mayDropRows,
           onUnanswered: () => {
             this.#isUnanswered = true;
           },

@@ -62,7 +62,7 @@ export const overlapRowsMin = 10;
 /** How far a ledger's ids were seen to disagree with its times, and whether its pages go on by id or by time. */
 export class IdTimeOrder {
   #disorderMs: number;
-  #isByTime = false;
+  #isPagedByTime = false;
   /** The most bills that a page serves again of the page before, and never more than half of them. */
   readonly overlapRowsMax: number;
 
@@ -75,12 +75,12 @@ export class IdTimeOrder {
   }
 
   /** Whether the exchange continues after a cursor by time, so that cursors made from ids lead nowhere. */
-  get isByTime(): boolean {
-    return this.#isByTime;
+  get isPagedByTime(): boolean {
+    return this.#isPagedByTime;
   }
 
-  setByTime(): void {
-    this.#isByTime = true;
+  setPagedByTime(): void {
+    this.#isPagedByTime = true;
   }
 
   /** The most by which a bill was newer than one with a higher id, or might be by the ids of its millisecond, ms. */

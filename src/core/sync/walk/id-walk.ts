@@ -79,7 +79,7 @@ export class IdWalk {
   }
 
   /** Whether answers have shown that the exchange goes on by time, not by id. */
-  get isByTime(): boolean {
+  get isPagedByTime(): boolean {
     return this.#olderAbove >= olderAboveMin;
   }
 

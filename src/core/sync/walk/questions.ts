@@ -47,8 +47,8 @@ export class WindowQuestions {
   /** Undefined until the walk by ids has ended. */
   #byTime: TimeWalk | undefined;
   #isResumed: boolean;
-  /** `order.isByTime` at the last answer: another walk of the ledger may set it while a question is under way. */
-  #isByTime: boolean;
+  /** `order.isPagedByTime` at the last answer: another walk of the ledger may set it while a question is under way. */
+  #isPagedByTime: boolean;
   #lastPage: readonly LocatedRow[] = [];
   /** The oldest bill of all answers; of one millisecond, that with the lowest id. */
   #known: LocatedRow | undefined;
@@ -60,9 +60,9 @@ export class WindowQuestions {
     this.#options = options;
     this.#byId = new IdWalk(lengths, order, cursor);
     this.#isResumed = cursor !== undefined;
-    this.#isByTime = order.isByTime;
+    this.#isPagedByTime = order.isPagedByTime;
     this.#newestCheck = new NewestCheck(epochMs(Math.min(to, settledUntil)), lengths);
-    this.#turnToTimes();
+    this.#beginByTime();
   }
 
   /** The next question; undefined where nothing is left to ask. */
@@ -78,27 +78,27 @@ export class WindowQuestions {
   }
 
   get #hasEndedById(): boolean {
-    return this.#byId.hasEnded || this.#isByTime;
+    return this.#byId.hasEnded || this.#isPagedByTime;
   }
 
   /** Whether the walk descends through the window for the first time. */
   get isDescending(): boolean {
-    return this.#isByTime ? this.#byTime?.hasEnded === false : !this.#byId.hasEnded;
+    return this.#isPagedByTime ? this.#byTime?.hasEnded === false : !this.#byId.hasEnded;
   }
 
   /**
    * Whether all time from this one on was read: the walk by ids has missed nothing, and its last page has more older bills
    * than pages overlap by. The page itself was compared with the one before, as each page of a window is.
    */
-  hasPassed(time: EpochMs): boolean {
-    if (this.#hasEndedById || !this.doIdsFollow || !this.#newestCheck.isPassed) return false;
+  hasReadDownTo(time: EpochMs): boolean {
+    if (this.#hasEndedById || !this.doIdsFollowTimes || !this.#newestCheck.isPassed) return false;
     const older = this.#lastPage.filter(({ cTime }) => cTime < time - overlapMs);
     return older.length > overlapRowsMin;
   }
 
   /** The id below which a later run may resume; undefined if it must begin with the newest page. */
   get resumeBelow(): string | undefined {
-    return this.doIdsFollow ? this.#byId.resumeBelow : undefined;
+    return this.doIdsFollowTimes ? this.#byId.resumeBelow : undefined;
   }
 
   /**
@@ -120,8 +120,8 @@ export class WindowQuestions {
     this.#known = oldestRow(this.#known ? [...located, this.#known] : located);
     if (!this.#isResumed) this.#newestCheck.learnFrom(answer);
     const doubt = this.#hasEndedById ? this.#judgeByTime(answer) : this.#judgeById(answer);
-    this.#isByTime = order.isByTime;
-    this.#turnToTimes();
+    this.#isPagedByTime = order.isPagedByTime;
+    this.#beginByTime();
     return doubt;
   }
 
@@ -135,7 +135,7 @@ export class WindowQuestions {
     if (this.#byId.idLessThan === undefined) this.#newestPage = answer.rows.filter(isLocated);
     const doubt = this.#byId.judge(answer);
     if (doubt !== undefined && !this.#isResumed) return doubt;
-    if (this.#byId.isByTime) this.#options.order.setByTime();
+    if (this.#byId.isPagedByTime) this.#options.order.setPagedByTime();
     // An older bill by id disproves the end of the window that the walk by time had begun to check.
     const hasOlder = this.#byTime?.learnFrom(answer.rows.filter(isLocated));
     if (hasOlder && this.#byTime?.isOrdered) this.#byTime = undefined;
@@ -152,9 +152,9 @@ export class WindowQuestions {
   }
 
   /** Begins the walk by times where that by ids has ended, and anew where ids turn out not to follow the times. */
-  #turnToTimes(): void {
+  #beginByTime(): void {
     if (!this.#hasEndedById) return;
-    const isOrdered = this.doIdsFollow;
+    const isOrdered = this.doIdsFollowTimes;
     if (this.#byTime?.isOrdered && !isOrdered) this.#byTime = undefined;
     const { to, lengths } = this.#options;
     const [known, newestPage] = [this.#known, this.#newestPage];
@@ -162,9 +162,9 @@ export class WindowQuestions {
   }
 
   /** Whether ids follow the times: any two pages overlapped by at least twice the disorder that was seen. */
-  get doIdsFollow(): boolean {
+  get doIdsFollowTimes(): boolean {
     const { order } = this.#options;
-    if (this.#isByTime) return false;
+    if (this.#isPagedByTime) return false;
     return 2 * order.disorderMs <= Math.min(this.#byId.narrowestMs, overlapMs);
   }
 }

@@ -133,7 +133,7 @@ export class WindowWalk {
         `${this.#name} did not end within ${pagesPerWindowMax} pages; run again to go on`,
       );
     // Where ids disagree with times, older bills on a page do not prove that all bills of the part were served.
-    if (!this.#questions.doIdsFollow) this.#walked.askNoOlder();
+    if (!this.#questions.doIdsFollowTimes) this.#walked.askNoOlder();
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (this.#number > 0 && !this.#hasRows) await this.#run.pause(signal);
     this.#number += 1;
@@ -206,7 +206,7 @@ export class WindowWalk {
   get #hasPassedItsWindow(): boolean {
     const { window, asked } = this.#walked;
     if (window.from === asked.from || this.#outOfRange.areDoubtful) return false;
-    return this.#questions.hasPassed(window.from);
+    return this.#questions.hasReadDownTo(window.from);
   }
 
   /** An expected bill of the time that the walk has proven, which no walk was served. */
