@@ -61,7 +61,7 @@ export type RosterLedger = Ledger & {
   readonly isConfigured: boolean;
 };
 
-export type Roster = {
+type Roster = {
   readonly ledgers: readonly RosterLedger[];
   /** The configured accounts. */
   readonly accounts: readonly Account[];

@@ -6,13 +6,13 @@ import type { BillPages } from "../export/exported-bill.ts";
 export type Digest = { readonly bills: number; readonly sha256: string };
 
 /**
- * The command with which anybody computes the digest from the exported CSV: its lines without the
+ * The command with which anybody computes the digest from the exported CSV, bills.csv: its lines without the
  * header and without their last two columns, sorted as bytes. The last two columns are specific to
  * this database. The digest does not depend on when a bill was stored, how its type was mapped, or
  * the order in which balances chain.
  */
-export const digestCommand = (file: string): string =>
-  `sed $'1d; s/,[^,]*Z,[a-z]*\\r$//' ${file} | LC_ALL=C sort | sha256sum`;
+export const digestCommand =
+  "sed $'1d; s/,[^,]*Z,[a-z]*\\r$//' bills.csv | LC_ALL=C sort | sha256sum";
 
 const ownColumns = /,[^,]*Z,[a-z]*\r$/;
 

@@ -102,7 +102,7 @@ function headOf(report: CloseReport): Section {
       isAllClassified && "no money is unclassified",
       acceptances.length === 0 ? "nothing was accepted" : "accepted:",
       table("accepted", acceptedColumns, acceptances),
-      `a SHA-256 of bills is that of their export in bills.csv by: ${digestCommand("bills.csv")}`,
+      `a SHA-256 of bills is that of their export in bills.csv by: ${digestCommand}`,
     ],
   };
 }
@@ -226,7 +226,6 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
   const { wallet, digest, digestThen, reconciledAt, rejected, restatements, breaks } = ledger;
   const { account, productType, productTypes } = wallet;
   const open = breaks.filter(({ state }) => state === "open");
-  const command = digestCommand("bills.csv");
   const then = digestThen?.sha256 === digest.sha256 ? undefined : digestThen;
   return {
     title: nameOf(ledger),
@@ -237,7 +236,7 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
       },
       endedAt: jsonTimeOrNull(wallet.endedAt),
       reconciledAt: reconciledAt && jsonInstant(reconciledAt),
-      digest: { ...digest, export: exportOf(wallet, report), command },
+      digest: { ...digest, export: exportOf(wallet, report), command: digestCommand },
       digestThen: digestThen ?? null,
       isOpeningRead: ledger.coverage.isStartRead,
     },
