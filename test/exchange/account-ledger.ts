@@ -28,7 +28,7 @@ export type LedgerOptions = Omit<BooksOptions, "typesOf" | "unifiedDensity"> & {
 };
 
 /** Behaviours of unified accounts that are not known. The real exchange may show any of them. */
-export type UnifiedKind = {
+type UnifiedKind = {
   /** Whether a futures row's amount contains its fee. Default false. */
   readonly isFuturesFeeInside?: boolean;
   /** Whether two categories may use the same id. Default false. */

@@ -1,6 +1,6 @@
 import { type EpochMs, epochMs } from "../../lib/time.ts";
 import type { RowFault } from "./json.ts";
-import { type Extra, type Fields, type Row, readerOf } from "./row.ts";
+import { type Fields, type Row, readerOf } from "./row.ts";
 import { decimal, epochMsText, optionalDecimal, optionalText, text } from "./scalars.ts";
 
 /**
@@ -21,22 +21,13 @@ export const billFields = {
 };
 
 /** One entry of the ledger. Decimals and ids are text. An empty string is read as null. */
-export type Bill = {
-  readonly billId: string;
-  readonly symbol: string | null;
-  readonly amount: string;
-  readonly fee: string;
-  readonly feeByCoupon: string | null;
-  readonly businessType: string;
-  readonly coin: string;
-  readonly balance: string | null;
+export type Bill = Omit<Row<typeof billFields>, "cTime"> & {
   readonly cTime: EpochMs;
   /** "crossed" or "isolated"; null where the account is not unified. */
   readonly positionType: string | null;
   /** The change of an isolated position's margin, and the margin after it; null where the account is not unified. */
   readonly positionAmount: string | null;
   readonly positionBalance: string | null;
-  readonly extra: Extra;
   /** "tax-records" where the bill was recovered from tax records. */
   readonly source?: "tax-records" | null;
 };

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type RowFault, unstorable } from "./json.ts";
 import type { Operation } from "./operation.ts";
-import { type Extra, type Row, readerOf } from "./row.ts";
+import { type Row, readerOf } from "./row.ts";
 import { optionalDecimal, optionalText, optionalTexts } from "./scalars.ts";
 
 /** A coin's name. It is a key and so never null: it is empty where the exchange names no coin. */
@@ -48,19 +48,11 @@ const readTotals = readerOf(loanToValueFields);
 const readDebt = readerOf(debtFields);
 const readCollateral = readerOf(collateralFields);
 
-type Debt = Row<typeof debtFields>;
-type Collateral = Row<typeof collateralFields>;
-
 /** What a risk unit owns and owes. Decimals are text. Values that are missing, null or "" are null. */
-export type LoanToValue = {
-  readonly ltv: string | null;
-  readonly subAccountUids: readonly string[] | null;
-  readonly usdtBalance: string | null;
-  readonly unpaidUsdtAmount: string | null;
-  readonly extra: Extra;
+export type LoanToValue = Omit<Row<typeof loanToValueFields>, "unpaidInfo" | "balanceInfo"> & {
   /** One entry per coin, sorted by coin: the exchange's order means nothing. */
-  readonly debts: readonly Debt[];
-  readonly collateral: readonly Collateral[];
+  readonly debts: readonly Row<typeof debtFields>[];
+  readonly collateral: readonly Row<typeof collateralFields>[];
 };
 
 type LoanToValueReading = { readonly record: LoanToValue } | { readonly fault: RowFault };

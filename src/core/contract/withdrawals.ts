@@ -4,30 +4,11 @@ import { timeOfText } from "./bill.ts";
 import type { RowFault } from "./json.ts";
 import { type Operation, spanAtMost, spanParameters } from "./operation.ts";
 import { fundingWallet, spotWallet } from "./product-types.ts";
-import { type Extra, readerOf } from "./row.ts";
+import { type Row, readerOf } from "./row.ts";
 import { decimal, epochMsText, optionalText, text } from "./scalars.ts";
 
 // A bill of the funding wallet has no fee: that of a withdrawal is in its record alone. In a public answer of both, the
 // record's size less its fee is the bill's amount, and the time of its last change is the bill's.
-
-/** A withdrawal to the outside. */
-export type Withdrawal = {
-  readonly orderId: string;
-  readonly coin: string;
-  /** What left the wallet, the fee included. Not signed. */
-  readonly size: string;
-  /** Signed as it was served: negative in public answers. */
-  readonly fee: string;
-  /** `pending`, `success` or `fail`. */
-  readonly status: string;
-  /** The transaction on the chain; of an internal transfer, its id. */
-  readonly transactionId: string | null;
-  readonly chain: string | null;
-  readonly createdAt: EpochMs;
-  /** When it changed last. */
-  readonly updatedAt: EpochMs;
-  readonly extra: Extra;
-};
 
 type WithdrawalReading = { readonly withdrawal: Withdrawal } | { readonly fault: RowFault };
 
@@ -81,11 +62,24 @@ export const withdrawalOperations = { classic: classicWithdrawals, unified: unif
 const fields = {
   orderId: text,
   coin: text,
+  /** What left the wallet, the fee included. Not signed. */
   size: decimal,
+  /** Signed as it was served: negative in public answers. */
   fee: decimal,
+  /** `pending`, `success` or `fail`. */
   status: text,
   chain: optionalText,
 };
+
+/** A withdrawal to the outside. */
+export type Withdrawal = Row<typeof fields> & {
+  /** The transaction on the chain; of an internal transfer, its id. */
+  readonly transactionId: string | null;
+  readonly createdAt: EpochMs;
+  /** When it changed last. */
+  readonly updatedAt: EpochMs;
+};
+
 const readClassic = readerOf({
   ...fields,
   tradeId: optionalText,

@@ -27,7 +27,7 @@ export type Book = {
   transfer(at: number, coin: string, amount: Units): void;
 };
 
-export type BookOptions = EventOptions & { readonly account: number };
+type BookOptions = EventOptions & { readonly account: number };
 
 /** The empty book of a wallet's product types, one at least. */
 export function openBook(

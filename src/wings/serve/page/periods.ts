@@ -84,7 +84,7 @@ export function areAccepted(breaks: readonly BreakDay[], { from, to }: Days): bo
   return shown.length > 0 && shown.every(({ isOpen }) => !isOpen);
 }
 
-export const sumOf = (decimals: readonly string[]): string =>
+const sumOf = (decimals: readonly string[]): string =>
   decimalText(decimals.map(decimalOf).reduce(add, zero));
 
 const sumOfFigures = (all: readonly Figures[]): Figures =>
