@@ -301,6 +301,10 @@ describe("lists, loans and envelopes", () => {
     ).toMatchObject({
       values: { status: "frozen", extra: { takerFeeRate: "2E-3", openTime: "01532454360000" } },
     });
+    for (const read of [contracts, symbols])
+      expect(read('{"symbol":"X","offTime":"-1"}')).toMatchObject({
+        values: { offTime: null, extra: { offTime: "-1" } },
+      });
   });
 
   test.each([

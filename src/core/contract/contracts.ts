@@ -2,13 +2,7 @@ import { z } from "zod";
 import type { Operation } from "./operation.ts";
 import { classicProductTypes } from "./product-types.ts";
 import { type Row, readerOf } from "./row.ts";
-import {
-  optionalDecimal,
-  optionalEpochMsOrNever,
-  optionalText,
-  optionalTexts,
-  text,
-} from "./scalars.ts";
+import { optionalDecimal, optionalEpochMs, optionalText, optionalTexts, text } from "./scalars.ts";
 
 /**
  * The settings of one futures contract. Source: the exchange's own page on the operation, and the fields
@@ -40,19 +34,19 @@ export const contractFields = {
   /** Seen: listed, normal, maintain, limit_open, restrictedAPI, off; another value is kept. */
   symbolStatus: optionalText,
   /** Times are milliseconds since the Unix epoch; empty and -1 mean that there is none. */
-  offTime: optionalEpochMsOrNever,
-  limitOpenTime: optionalEpochMsOrNever,
-  deliveryTime: optionalEpochMsOrNever,
-  deliveryStartTime: optionalEpochMsOrNever,
+  offTime: optionalEpochMs,
+  limitOpenTime: optionalEpochMs,
+  deliveryTime: optionalEpochMs,
+  deliveryStartTime: optionalEpochMs,
   deliveryPeriod: optionalText,
-  launchTime: optionalEpochMsOrNever,
+  launchTime: optionalEpochMs,
   /** Hours between two settlements of funding. */
   fundInterval: optionalDecimal,
   minLever: optionalDecimal,
   maxLever: optionalDecimal,
   posLimit: optionalDecimal,
-  maintainTime: optionalEpochMsOrNever,
-  openTime: optionalEpochMsOrNever,
+  maintainTime: optionalEpochMs,
+  openTime: optionalEpochMs,
   maxMarketOrderQty: optionalDecimal,
   maxOrderQty: optionalDecimal,
 };

@@ -5,7 +5,6 @@ import {
   epochMsText,
   optionalDecimal,
   optionalEpochMs,
-  optionalEpochMsOrNever,
   printsAsWritten,
 } from "./scalars.ts";
 
@@ -65,7 +64,6 @@ const isEmpty = (sent: unknown): boolean => sent === "" || sent === undefined ||
 /** Whether a field's column would keep this value but not its spelling. */
 function isRespelled(scalar: z.ZodType | undefined, text: string): boolean {
   if (scalar === decimal || scalar === optionalDecimal) return !printsAsWritten(text);
-  const isTime =
-    scalar === epochMsText || scalar === optionalEpochMs || scalar === optionalEpochMsOrNever;
+  const isTime = scalar === epochMsText || scalar === optionalEpochMs;
   return isTime && String(Number(text)) !== text;
 }

@@ -74,9 +74,8 @@ export const optionalTexts = z
 
 /** Milliseconds since the Unix epoch, sent as text. */
 export const epochMsText = sentAsText(timeFault);
-export const optionalEpochMs = optionallySentAsText(timeFault);
-/** A time for which -1, too, means that there is none. */
-export const optionalEpochMsOrNever = optionallySentAsText(timeFault, "-1");
+/** Of contracts -1, too, means that there is none. */
+export const optionalEpochMs = optionallySentAsText(timeFault, "-1");
 
 /**
  * Whether Postgres prints this `numeric` exactly as it was written. Of "0E-8", "-0" or ".5" it keeps the

@@ -13,12 +13,7 @@ import {
 } from "drizzle-orm/pg-core";
 import type { z } from "zod";
 import { contractFields } from "../../contract/contracts.ts";
-import {
-  optionalDecimal,
-  optionalEpochMs,
-  optionalEpochMsOrNever,
-  optionalText,
-} from "../../contract/scalars.ts";
+import { optionalDecimal, optionalEpochMs, optionalText } from "../../contract/scalars.ts";
 import { symbolFields } from "../../contract/symbols.ts";
 import { allFinite, ledger, textKey, time } from "./columns.ts";
 
@@ -37,7 +32,7 @@ const settingsOf = ({ symbol: _, ...fields }: Readonly<Record<string, z.ZodType>
 const columnOf = (name: string, type: z.ZodType) => {
   if (type === optionalDecimal) return numeric(name);
   if (type === optionalText) return text(name);
-  return type === optionalEpochMs || type === optionalEpochMsOrNever ? time(name) : jsonb(name);
+  return type === optionalEpochMs ? time(name) : jsonb(name);
 };
 
 /** A spot pair's settings as last served; `gone_at` if it is no longer listed. Times are the exchange's. */
