@@ -191,10 +191,7 @@ const unproven = (scope: FindingScope): SQL =>
     sql`${unprovenBalances(scope)} as found`,
   );
 
-/**
- * A select a kind. Each names its accounts, and joins by account alone, so that a distributed database reads
- * each account on its own node.
- */
+/** A select a kind. Each names its accounts. */
 function findings(scope: FindingScope): SQL {
   const { span, productTypes } = scope;
   const names = productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];

@@ -98,19 +98,12 @@ type Totals = Pick<Overview, "stored" | "bills" | "checked">;
 
 async function readTotals(tx: Transaction): Promise<Totals> {
   const { rows } = await tx.execute<Totals>(sql`
-    select *
-    from (
-      select
-        count(*)::float8 as stored,
-        coalesce(sum(bills), 0)::float8 as bills
-      from ledgers
-      where ${isLedger}
-    ) as ledgers
-    -- Beside the other sums, and not among them: distributed Postgres refuses that.
-    cross join (
-      select coalesce(sum(tested), 0)::float8 as checked
-      from reconciled_chains
-    ) as chains`);
+    select
+      count(*)::float8 as stored,
+      coalesce(sum(bills), 0)::float8 as bills,
+      (select coalesce(sum(tested), 0)::float8 from reconciled_chains) as checked
+    from ledgers
+    where ${isLedger}`);
   return onlyRow(rows, "the totals");
 }
 
