@@ -57,7 +57,7 @@ export const billTextColumns = sql`
       bills.source`;
 
 /** The text of each column, as Postgres prints it: decimals keep their digits, 1.0 is not 1.00. */
-export const textOf = ({ cTime, extra, source = null, ...bill }: Bill): BillText => ({
+export const billText = ({ cTime, extra, source = null, ...bill }: Bill): BillText => ({
   ...bill,
   source,
   amount: asPrinted(bill.amount),
@@ -168,6 +168,8 @@ export async function readUnstored(
   const stored = new Map(rows.map(({ bill }) => [bill.billId, bill]));
   return bills.filter((bill) => {
     const before = stored.get(bill.billId);
-    return before === undefined || !isSame(before, withKnownFee(productType, before, textOf(bill)));
+    return (
+      before === undefined || !isSame(before, withKnownFee(productType, before, billText(bill)))
+    );
   });
 }

@@ -16,7 +16,7 @@ import { readUnstored } from "./bill-rows.ts";
 import { type KnownTimes, readKnownTimes } from "./known-time.ts";
 import { checkLease, type LeaseInUse } from "./lease.ts";
 import { recordPlans } from "./record-plan.ts";
-import { readUnkept } from "./rejected-bills.ts";
+import { readUnstoredRejected } from "./rejected-bills.ts";
 import { lookUpPages, writePages } from "./write-pages.ts";
 
 /** An account that this run holds: no other sync writes it, or asks the exchange for it. */
@@ -49,7 +49,7 @@ export function openStore(db: Database, lease: LeaseInUse, limits: TransactionOp
     unstored: (ledger: Ledger, { bills, rejected }: ReadRows): Promise<ReadRows> =>
       read(async (from) => ({
         bills: await readUnstored(from, ledger, bills),
-        rejected: await readUnkept(from, ledger, rejected),
+        rejected: await readUnstoredRejected(from, ledger, rejected),
       })),
     /** Replaces the open windows of each plan's ledger by the plan's, and records what is lost. */
     recordPlans: async (plans: readonly LedgerPlan[]): Promise<void> => {

@@ -168,7 +168,7 @@ export async function areClosed(
 }
 
 /** The rows among these that are not kept. */
-export async function readUnkept(
+export async function readUnstoredRejected(
   db: Queryable,
   ledger: Ledger,
   rows: readonly RejectedRow[],

@@ -9,12 +9,12 @@ import { countStored } from "./bill-counts.ts";
 import {
   type BillRow,
   billArrays,
+  billText,
   contentList,
   excludedList,
   isSame,
   readBillsByKey,
   type StoredRow,
-  textOf,
   withKnownFee,
 } from "./bill-rows.ts";
 import { insertMissingTypes, readMissingTypes } from "./reference/stored-business-types.ts";
@@ -29,7 +29,7 @@ export type BillsOfPage = Pick<PageCommit, "ledger" | "bills">;
 export type BillCounts = Omit<PageCounts, "rejected">;
 
 /** What is read before bills are written. */
-export type BillsBefore = {
+export type LookedUpBills = {
   /** The database's time, with which the bills are stored. */
   readonly now: EpochMs;
   readonly stored: readonly StoredRow[];
@@ -59,7 +59,7 @@ type BillChanges = {
 export async function lookUpBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
-): Promise<BillsBefore> {
+): Promise<LookedUpBills> {
   const ledgers = Map.groupBy(pages, ({ ledger }) => ledger.productType);
   const keys = [...ledgers].flatMap(([productType, ofLedger]) =>
     [...new Set(ofLedger.flatMap(({ bills }) => bills.map(({ billId }) => billId)))].map(
@@ -82,7 +82,7 @@ export async function lookUpBills(
  */
 export async function askServer(
   tx: Transaction,
-): Promise<Pick<BillsBefore, "now" | "mayDropRows">> {
+): Promise<Pick<LookedUpBills, "now" | "mayDropRows">> {
   const { rows } = await tx.execute<{ now: string; mayDropRows: boolean }>(sql`
     select
       ${msOf(sql`clock_timestamp()::timestamptz(3)`)} as now,
@@ -97,7 +97,7 @@ const accountOf = ([first]: readonly BillsOfPage[]): string => first?.ledger.acc
 const keyOf = (productType: ProductType, billId: string) => `${productType} ${billId}`;
 
 /** Decides what is written. A bill that comes twice is compared with what came before it. */
-export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): BillChanges {
+export function changesOf(pages: readonly BillsOfPage[], before: LookedUpBills): BillChanges {
   const latest = new Map<string, StoredRow>();
   for (const row of before.stored) latest.set(keyOf(row.productType, row.bill.billId), row);
   const changed = new Map<string, BillRow>();
@@ -110,7 +110,7 @@ export function changesOf(pages: readonly BillsOfPage[], before: BillsBefore): B
     for (const source of bills) {
       const key = keyOf(productType, source.billId);
       const last = latest.get(key);
-      const bill = withKnownFee(productType, last?.bill, textOf(source));
+      const bill = withKnownFee(productType, last?.bill, billText(source));
       if (last !== undefined && isSame(last.bill, bill)) {
         counted.unchanged += 1;
         continue;
@@ -139,7 +139,7 @@ export async function writeBills(
   tx: Transaction,
   pages: readonly BillsOfPage[],
   changes: BillChanges,
-  { now, missingTypes }: BillsBefore,
+  { now, missingTypes }: LookedUpBills,
 ): Promise<void> {
   const { counts, written, replaced } = changes;
   if (written.length === 0) return;

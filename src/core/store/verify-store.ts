@@ -12,7 +12,7 @@ import { msOf, timeFrom } from "../postgres/values.ts";
 import type { Interval } from "../words/intervals.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { ReadRows } from "../words/page.ts";
-import { contents, isSame, type StoredRow, textOf } from "./bill-rows.ts";
+import { billText, contents, isSame, type StoredRow } from "./bill-rows.ts";
 import { checkLease, type LeaseInUse } from "./lease.ts";
 import { areClosed, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
@@ -99,7 +99,7 @@ function differingOf(bills: readonly Bill[], rows: readonly StoredRow[]): readon
   const stored = new Map(rows.map(({ bill }) => [bill.billId, bill]));
   return bills.flatMap((bill): DifferingBill[] => {
     const before = stored.get(bill.billId);
-    const served = textOf(bill);
+    const served = billText(bill);
     if (before === undefined) return [{ bill, changes: undefined }];
     if (isSame(before, served)) return [];
     const changes = contents

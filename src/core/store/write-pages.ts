@@ -3,7 +3,7 @@ import { onlyRow } from "../postgres/values.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
 import { checkCursors, moveOrEndWindows } from "./record-time.ts";
 import { hasOpenRejections, rejectRows, supersedeRows } from "./rejected-bills.ts";
-import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
+import { changesOf, type LookedUpBills, lookUpBills, writeBills } from "./upsert-bills.ts";
 
 /*
  * A database may be 300 ms away, so pages take two round trips: all reads are sent together with BEGIN, and
@@ -16,8 +16,8 @@ import { type BillsBefore, changesOf, lookUpBills, writeBills } from "./upsert-b
  */
 
 /** What is read before pages are written. */
-type BeforePages = {
-  readonly bills: BillsBefore;
+type LookedUpPages = {
+  readonly bills: LookedUpBills;
   readonly hasOpenRejections: boolean;
 };
 
@@ -25,7 +25,7 @@ type BeforePages = {
 export async function lookUpPages(
   tx: Transaction,
   pages: readonly PageCommit[],
-): Promise<BeforePages> {
+): Promise<LookedUpPages> {
   const [bills, hasOpen] = await Promise.all([
     lookUpBills(tx, pages),
     hasOpenRejections(tx, pages),
@@ -41,7 +41,7 @@ export async function lookUpPages(
 export async function writePages(
   tx: Transaction,
   pages: readonly PageCommit[],
-  before: BeforePages,
+  before: LookedUpPages,
 ): Promise<readonly PageCounts[]> {
   const changes = changesOf(pages, before.bills);
   const [, rejected] = await Promise.all([
@@ -58,7 +58,7 @@ export async function writePages(
 async function keepRejected(
   tx: Transaction,
   pages: readonly PageCommit[],
-  before: BeforePages,
+  before: LookedUpPages,
 ): Promise<readonly number[]> {
   const superseded = before.hasOpenRejections ? supersedeRows(tx, pages) : Promise.resolve();
   const counts = pages.map(({ ledger, rejected }) => rejectRows(tx, ledger, rejected));
