@@ -222,7 +222,7 @@ export type ChainSummary = {
   readonly bills: number;
   /** Bills whose balance could be computed. */
   readonly tested: number;
-  /** How many of them are off by one unit in the last place; below, the sum of these differences. */
+  /** How many balances are off by no more than one unit in the last place a bill; below, the sum of these differences. */
   readonly rounded: number;
   readonly rounding: string;
   /** UTC days with bills: reconciled, not completely read, with an open break. */

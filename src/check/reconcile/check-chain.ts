@@ -56,7 +56,7 @@ export class Chain {
   bills = 0;
   /** Bills whose balance could be computed. */
   tested = 0;
-  /** How many balances are off by no more than rounding; below, the sum of these differences. */
+  /** How many balances are off by no more than one unit in the last place a bill; below, the sum of these differences. */
   rounded = 0;
   rounding = 0n;
   /** The time of the first balance that does not follow and is not judged yet. */

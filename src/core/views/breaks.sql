@@ -29,11 +29,11 @@ comment on column analytics.breaks.break_id is 'The number of the break, by whic
 comment on column analytics.breaks.product_type is 'The product type, or UTA for the wallet of a unified account; empty if the break has none.';
 comment on column analytics.breaks.coin is 'The coin of the amounts; empty if the break has none.';
 comment on column analytics.breaks.kind is 'What is wrong: balance, unread, transfer, ltv, lost, restated.';
-comment on column analytics.breaks.anchor is 'Where the break is: a bill''s id, a day, or a snapshot''s time.';
+comment on column analytics.breaks.anchor is 'Where the break is: a bill''s id, a record and its figure, the time since which it is, or now.';
 comment on column analytics.breaks.happened_at is 'When it happened, by the exchange''s clock.';
 comment on column analytics.breaks.expected is 'The value that follows from the bills before.';
 comment on column analytics.breaks.observed is 'The value that was served.';
-comment on column analytics.breaks.difference is 'Observed minus expected; or how long lost time is, or how many bills are gone or restated.';
+comment on column analytics.breaks.difference is 'Observed minus expected; or how long lost time is, or how many bills were restated.';
 comment on column analytics.breaks.unit is 'The unit of difference: a coin, ms or bills; null for figures of a record.';
 comment on column analytics.breaks.first_bad_bill is 'The first bill that shows the break.';
 comment on column analytics.breaks.last_good_bill is 'The last bill before that whose balance is right.';

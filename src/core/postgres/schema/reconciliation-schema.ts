@@ -49,7 +49,7 @@ export const ledgerBreaks = pgTable(
     ledger: textKey("ledger").notNull(),
     /** Empty where a break does not concern one coin. */
     coin: textKey("coin").notNull(),
-    /** Where the break is: a bill's id, a day or a snapshot's time. */
+    /** Where the break is: a bill's id, a record and its figure, the time since which it is, or `now`. */
     anchor: textKey("anchor").notNull(),
     happenedAt: time("happened_at"),
     expected: numeric("expected"),
