@@ -18,6 +18,9 @@ const isLocked =
 const isForeign =
   "the database holds tables that are not this program's or were half restored; use an empty " +
   "database, or remove them";
+const isRefusing =
+  "a column, constraint, index or trigger that others added to the tables refuses the program's rows; drop it, " +
+  "or give the column a default, and run again";
 const isOtherSchema =
   "its tables are of an older version, not this program's, or half restored; run bill-sync db migrate, " +
   "or restore a whole backup into an empty database";
@@ -41,6 +44,10 @@ export const rightRemedy =
 
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
 const remedies: Readonly<Record<string, string>> = {
+  "23502": isRefusing,
+  "23505": isRefusing,
+  "23514": isRefusing,
+  P0001: isRefusing,
   "25006": readOnlyRemedy,
   "25P04": limitOf("transaction_timeout"),
   "25P03": "this program was frozen during a transaction, which was undone; run again",
