@@ -2,8 +2,9 @@ import { type Break, type BrokenSpan, readBreaks } from "../../src/check/reconci
 import { reconcileAndHeal } from "../../src/check/reconcile/reconcile.ts";
 import { repairedIn } from "../../src/check/verify/verify.ts";
 import { healAccount } from "../../src/commands/heal.ts";
+import { compareIds } from "../../src/core/contract/compare-ids.ts";
+import { walletOf } from "../../src/core/contract/product-types.ts";
 import { Leases } from "../../src/core/store/lease.ts";
-import type { Interval } from "../../src/core/words/intervals.ts";
 import { epochMs, retentionMs } from "../../src/lib/time.ts";
 import type { LedgerBill, WireBill } from "../../src/wings/sandbox/entry.ts";
 import type { Source } from "../../src/wings/sandbox/exchange/source.ts";
@@ -11,7 +12,7 @@ import { seededRandom } from "../../src/wings/sandbox/random.ts";
 import { unproven } from "../support/unproven.ts";
 import type { History } from "./history.ts";
 import { credentialsOf, openProcess } from "./outside.ts";
-import { readWritten, type Tables } from "./tables.ts";
+import { type LedgerTables, readWritten, type Tables } from "./tables.ts";
 import { timeText } from "./time-checks.ts";
 import type { World } from "./world.ts";
 
@@ -85,13 +86,14 @@ export async function healAlone(world: World): Promise<void> {
 export function checkHealed(world: World, after: Tables): void {
   const { account, ledger, verdicts, tolerance, time } = world;
   const horizon = time.now() - retentionMs + tolerance.edgeMs;
-  for (const productType of account.productTypes) {
-    const covered = after[productType].spans.filter(({ state }) => state === "covered");
-    const stored = new Set(after[productType].bills.map(({ billId }) => billId));
-    const bills = ledger.bills(productType);
-    const gaps = [...Map.groupBy(bills, ({ coin }) => coin).values()].flatMap((ofCoin) =>
-      shownGaps(ofCoin, stored, covered),
-    );
+  for (const [wallet, productTypes] of Map.groupBy(account.productTypes, walletOf)) {
+    const bills = productTypes.flatMap((type) => heldBills(ledger.bills(type), after[type]));
+    // Of several product types, the ids tell in which order the balances moved.
+    const moved =
+      productTypes.length === 1
+        ? bills
+        : bills.toSorted((a, b) => compareIds(a.bill.billId, b.bill.billId));
+    const gaps = [...Map.groupBy(moved, ({ bill }) => bill.coin).values()].flatMap(shownGaps);
     verdicts.check(
       "healed",
       bills.length,
@@ -99,26 +101,34 @@ export function checkHealed(world: World, after: Tables): void {
         .filter(({ missing }) => missing.every(({ cTime }) => cTime >= horizon))
         .map(
           ({ missing: [first, ...others], next }) =>
-            `${productType}: the balance after ${next.billId} shows that ${first?.billId} of ${timeText(first?.cTime ?? 0)} and ${others.length} more are missing`,
+            `${wallet}: the balance after ${next.billId} shows that ${first?.billId} of ${timeText(first?.cTime ?? 0)} and ${others.length} more are missing`,
         ),
     );
   }
 }
 
+/** A bill of the exchange, whether it is stored, and whether its time is covered. */
+type HeldBill = { readonly bill: LedgerBill; readonly isStored: boolean; readonly isRead: boolean };
+
+function heldBills(bills: readonly LedgerBill[], tables: LedgerTables): readonly HeldBill[] {
+  const covered = tables.spans.filter(({ state }) => state === "covered");
+  const stored = new Set(tables.bills.map(({ billId }) => billId));
+  return bills.map((bill) => ({
+    bill,
+    isStored: stored.has(bill.billId),
+    isRead: covered.some(({ from, to }) => bill.cTime >= from && bill.cTime < to),
+  }));
+}
+
 type Gap = { readonly missing: readonly LedgerBill[]; readonly next: LedgerBill };
 
 /** Where the balance before a stored bill is not that after the stored bill before it. */
-function shownGaps(
-  ofCoin: readonly LedgerBill[],
-  stored: ReadonlySet<string>,
-  covered: readonly Interval[],
-): readonly Gap[] {
+function shownGaps(ofCoin: readonly HeldBill[]): readonly Gap[] {
   const gaps: Gap[] = [];
   let missing: LedgerBill[] = [];
   let known: number | undefined;
-  for (const bill of ofCoin) {
-    const isRead = covered.some(({ from, to }) => bill.cTime >= from && bill.cTime < to);
-    if (!stored.has(bill.billId)) missing.push(bill);
+  for (const { bill, isStored, isRead } of ofCoin) {
+    if (!isStored) missing.push(bill);
     else {
       const before = balanceOf(missing.at(-1));
       const isShown = before !== undefined && known !== undefined && balanceOf(bill) !== undefined;
