@@ -159,6 +159,8 @@ test.each([
 test("the road of one setting in docs/how-it-works.md has every file that names it, six of them to follow", () => {
   const { road, beside } = namedIn("The road of one setting");
   expect(road.length).toBeLessThanOrEqual(6);
-  const named = files.filter(({ text }) => /\b(?:SYNC_SETTLE_MINUTES|settleLagMs)\b/.test(text));
+  const named = files.filter(({ text }) =>
+    /\b(?:SYNC_SETTLE_MINUTES|settleLagMs|settledUntil)\b/.test(text),
+  );
   expect(new Set([...road, ...beside])).toEqual(new Set(named.map(({ path }) => path)));
 });
