@@ -2,11 +2,12 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { inSnapshot, openDatabase, readOnlyAtOnce } from "../src/core/postgres/connect.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedger, storeLedgers } from "./support/small-ledger.ts";
 
-const { db } = await fileDatabase();
+const { db, url } = await fileDatabase();
 
 type Node = { readonly [key: string]: unknown; readonly Plans?: readonly Node[] };
 
@@ -74,4 +75,16 @@ test("the bills after a coin's last balance are read once a day, and nothing is 
     (node) => node["Relation Name"] === "bills",
   );
   expect(Math.max(...scans.map((node) => Number(node["Actual Loops"])))).toBeLessThan(bills / 10);
+});
+
+test("no statement is compiled, which takes a view of days longer than to run", async () => {
+  const compiling = new URL(url);
+  compiling.searchParams.set("options", "-c jit=on");
+  await using database = openDatabase(compiling.href);
+  const asked = sql`select current_setting('jit') as jit`;
+  const reads = [
+    readOnlyAtOnce(database.db, false)(asked),
+    inSnapshot(database.db, (tx) => tx.execute(asked)),
+  ];
+  for (const { rows } of await Promise.all(reads)) expect(rows).toEqual([{ jit: "off" }]);
 });

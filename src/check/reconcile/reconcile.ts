@@ -172,8 +172,6 @@ async function checkBills(
   account: string,
   { isFull }: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
-  // JIT-compiling a statement took longer than running it, where the planner overestimated its cost.
-  await tx.execute(sql`set local jit = off`);
   // A rename waits for the check, or makes it begin anew. Writers of bills do not wait.
   await tx.execute(sql`select 1 from ledgers where account = ${account} for key share`);
   const context: Context = {

@@ -102,7 +102,8 @@ export type TransactionOptions = StatementLimit & {
  * The statements that begin a transaction, as one message. Row-level security would filter what is read, in
  * silence: with `row_security` off, the server refuses instead. From version 17 on, the server may limit whole
  * transactions, too; those of this program are limited statement by statement. With `array_nulls` off, an old setting, a
- * null in a list of parameters would be stored as the text "null".
+ * null in a list of parameters would be stored as the text "null". To JIT-compile a view of days, whose cost the planner
+ * overestimates, takes 1.6 s where running it takes 8 ms.
  */
 const beginText = (
   client: pg.PoolClient,
@@ -115,6 +116,7 @@ const beginText = (
 ) => `
   begin isolation level ${isolation};
   set local row_security = off;
+  set local jit = off;
   set local array_nulls = on;
   set local statement_timeout = ${statementMaxMs};
   set local lock_timeout = ${lockMaxMs};
