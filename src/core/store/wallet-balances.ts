@@ -89,29 +89,31 @@ export async function commitBalances(
 
 /**
  * The coins that an answer leaves out, if an earlier one had them or the newest bills say that there are some: none are held
- * now. Whether answers have all coins, nobody has shown.
+ * now. Whether answers have all coins, nobody has shown. Coins are known from the last check.
  */
 async function readUnlisted(tx: Transaction, account: string, wallets: readonly BalancesCommit[]) {
-  const ofWallets = wallets.map(({ wallet, readAt, balances }) => {
-    const names = wallet === unifiedWallet ? unifiedProductTypes : [wallet];
-    return sql`
-      select ${wallet} as wallet, coin
+  const ofWallets = wallets.map(
+    ({ wallet, readAt, balances }) => sql`
+      select wallet, coin
       from (
-        select distinct coin, 0::numeric as balance, ${isoTime(readAt)}::timestamptz as at
-        from ledger_coins
-        where account = ${account}
-          and product_type = any(${textArray(names)}::text[])
-          and coin <> all(${textArray(balances.map(({ coin }) => coin))}::text[])
-      ) as told
-      where ${differs(sql`balance`, balanceAt(account, { wallet, from: 0 }))}
+        select wallet, coin, balance, ${balanceAt(account, { wallet, from: 0 })} as expected
+        from (
+          select wallet, coin, 0::numeric as balance, ${isoTime(readAt)}::timestamptz as at
+          from reconciled_chains
+          where account = ${account}
+            and wallet = ${wallet}
+            and coin <> all(${textArray(balances.map(({ coin }) => coin))}::text[])
+        ) as told
+      ) as found
+      where ${differs(sql`balance`, sql`expected`)}
         or exists (
           select
           from wallet_balances as earlier
           where earlier.account = ${account}
-            and earlier.wallet = ${wallet}
-            and earlier.coin = told.coin
-        )`;
-  });
+            and earlier.wallet = found.wallet
+            and earlier.coin = found.coin
+        )`,
+  );
   const { rows } = await tx.execute<{ wallet: Wallet; coin: string }>(
     sql.join(ofWallets, sql` union all `),
   );
