@@ -12,33 +12,20 @@ export type Comparison = {
   readonly different: readonly string[];
 };
 
-type Fields = readonly (readonly [wire: string, column: keyof BillText])[];
+/** The columns of a bill. Other fields of a row are stored in `extra`. */
+const columns = [
+  ...(["billId", "symbol", "amount", "fee", "feeByCoupon", "businessType", "coin"] as const),
+  ...(["balance", "cTimeMs", "positionType", "positionAmount", "positionBalance"] as const),
+] as const satisfies readonly (keyof BillText)[];
 
-const fieldsOfBoth: Fields = [
-  ["symbol", "symbol"],
-  ["amount", "amount"],
-  ["fee", "fee"],
-  ["coin", "coin"],
-  ["balance", "balance"],
-];
+/** The columns of fields that have another name. */
+const otherNames: Readonly<Record<string, string>> = {
+  ...{ id: "billId", type: "businessType", size: "amount", fees: "fee" },
+  ...{ cTime: "cTimeMs", ts: "cTimeMs" },
+};
 
-/** The fields of a row, each with its column. Other fields are stored in `extra`. */
-const classicFields: Fields = [
-  ...fieldsOfBoth,
-  ["billId", "billId"],
-  ["feeByCoupon", "feeByCoupon"],
-  ["businessType", "businessType"],
-  ["cTime", "cTimeMs"],
-];
-const unifiedFields: Fields = [
-  ...fieldsOfBoth,
-  ["id", "billId"],
-  ["type", "businessType"],
-  ["ts", "cTimeMs"],
-  ["positionType", "positionType"],
-  ["positionAmount", "positionAmount"],
-  ["positionBalance", "positionBalance"],
-];
+const columnOf = (field: string): (typeof columns)[number] | undefined =>
+  columns.find((column) => column === (otherNames[field] ?? field));
 
 /**
  * Compares what was stored with the served ledger, letter for letter. The ledger's side are the
@@ -79,45 +66,31 @@ export function compareWithLedger(
 }
 
 function differences(sentRow: Record<string, unknown>, bill: BillText): readonly string[] {
-  const row = commonRow(sentRow);
-  const isUnified = "ts" in row;
-  const fields = isUnified ? unifiedFields : classicFields;
+  const row = withGroupedType(sentRow);
   const extra = JSON.parse(bill.extra ?? "{}", exactNumber) as Record<string, unknown>;
-  const sent = canonical(unlisted(isUnified ? withoutKnownCategory(row) : row, fields));
-  const stored = canonical(unlisted(extra, fields));
-  // A value that its column cannot spell as it was sent is in `extra` under the field's own name.
-  const wrong = fields
-    .map(([wire, column]) => ({ wire, text: extra[wire] ?? bill[column] }))
-    .filter(({ wire, text }) => (row[wire] ?? "") !== (text ?? ""))
-    .map(({ wire, text }) => `${bill.billId} ${wire}: "${row[wire]}" is stored as "${text}"`);
-  const filled = columns
-    .filter((column) => bill[column] !== null && !fields.some(([, listed]) => listed === column))
-    .map((column) => `${bill.billId} ${column}: was not sent and is stored as "${bill[column]}"`);
+  const fields = new Map(Object.keys(row).map((field) => [columnOf(field), field]));
+  const wrong = columns.flatMap((column) => {
+    const field = fields.get(column) ?? column;
+    // A value that its column cannot spell as it was sent is in `extra` under the field's own name.
+    const text = extra[field] ?? bill[column] ?? "";
+    const sent = row[field] ?? "";
+    return sent === text ? [] : [`${bill.billId} ${field}: "${sent}" is stored as "${text}"`];
+  });
+  const [sent, stored] = [withoutKnownCategory(row), extra].map(withoutColumns).map(canonical);
   return sent === stored
-    ? [...wrong, ...filled]
-    : [...wrong, ...filled, `${bill.billId} extra: ${sent} is stored as ${stored}`];
+    ? wrong
+    : [...wrong, `${bill.billId} extra: ${sent} is stored as ${stored}`];
 }
 
-/** A row under the names of futures' rows, where it is of the spot or the funding wallet. */
-function commonRow(sent: Record<string, unknown>): Record<string, unknown> {
+/** A row of the spot or the funding wallet with its type as it is stored, and with a fee. */
+function withGroupedType(sent: Record<string, unknown>): Record<string, unknown> {
   if (!("groupType" in sent)) return sent;
-  const { groupType, businessType, type, size, fees, ...row } = sent;
-  return {
-    ...row,
-    fee: row["fee"] ?? "0",
-    ...(size === undefined
-      ? { type: `${groupType}/${type}` }
-      : { businessType: `${groupType}/${businessType}`, amount: size, fee: fees }),
-  };
+  const { groupType, businessType, type = businessType, ...row } = sent;
+  return { ...("fees" in row ? {} : { fee: "0" }), ...row, type: `${groupType}/${type}` };
 }
 
-/** Columns that are empty for bills of accounts in one mode. */
-const columns = ["feeByCoupon", "positionType", "positionAmount", "positionBalance"] as const;
-
-const unlisted = (row: Record<string, unknown>, fields: Fields): Record<string, unknown> => {
-  const listed = new Set(fields.map(([wire]) => wire));
-  return Object.fromEntries(Object.entries(row).filter(([name]) => !listed.has(name)));
-};
+const withoutColumns = (row: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(row).filter(([field]) => columnOf(field) === undefined));
 
 /** Leaves out the category, which the row's ledger implies, unless it is spelled differently. */
 const withoutKnownCategory = ({
