@@ -9,7 +9,7 @@ import { type HistoryResult, play } from "./simulation/play.ts";
 import { promises } from "./simulation/verdicts.ts";
 import { testDatabase } from "./support/database.ts";
 
-// Of the ten thousand histories that `npm run simulate` plays: these notice 46 of the 54 mutants, and so do the first sixteen.
+// Of the ten thousand histories that `npm run simulate` plays: the first fourteen notice some 44 of the 56 mutants.
 const seeds = [0, 1, 2, 3, 4, 5, 6, 9, 11, 12, 13];
 
 const database = await testDatabase();

@@ -169,9 +169,10 @@ function drawLedger(random: Random, seed: number, spanMs: number): LedgerKind {
   const futureDays = Math.ceil(spanMs / dayMs) + 3;
   // Some 60 to 400 trades in 90 days, in addition to what each product type always has.
   const most = Math.max(...wanted.map((productType) => profiles[productType].events));
-  const bursts = Array.from({ length: integer(random, 0, 3) }, () => ({
+  // Each makes a window of several pages.
+  const bursts = Array.from({ length: integer(random, 1, 3) }, () => ({
     atMs: integer(random, -80 * dayMs, Math.max(0, spanMs - dayMs)),
-    bills: integer(random, 20, 320),
+    bills: integer(random, 120, 320),
   }));
   return {
     seed,
