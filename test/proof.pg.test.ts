@@ -204,6 +204,26 @@ test("nothing is said of a wallet of which bills were stored since its check, of
   expect(await unproven(db, [account])).toHaveLength(1);
 });
 
+test("nothing is said of bills of the first balance's time, which may have come after it", async () => {
+  const account = "first balance";
+  const drawn = smallLedger(seededRandom("proof"), { missingPercent: 0 });
+  const groups = [...Map.groupBy(drawn, ({ cTime }) => cTime).values()];
+  const [first] =
+    groups.find(([shown, ...others]) =>
+      others.some(({ moved, billId }) => moved !== 0n && billId < (shown?.billId ?? "")),
+    ) ?? [];
+  if (first === undefined) throw new Error("no bill whose id is above that of a later one");
+  const bills = drawn
+    .slice(drawn.indexOf(first))
+    .map((bill) =>
+      bill.cTime === first.cTime && bill !== first ? { ...bill, balance: null } : bill,
+    );
+  await storeLedgers(db, new Map([[account, bills]]));
+  expect((await reconciled(account, true)).breaks).toEqual([]);
+  expect(await unproven(db, [account], { from: first.cTime })).toEqual([]);
+  expect(await unproven(db, [account])).toEqual([]);
+});
+
 test("a proof takes a time in proportion to its bills", async () => {
   const account = "long";
   // One bill of a hundred shows no balance. Frames that were read anew for each bill took a minute.

@@ -122,7 +122,8 @@ function stepsOf(accounts: readonly string[] | undefined, { from, to }: Span, is
         from (
           select
             running.*,
-            abs(base - lag(base) over chain) > ${lastPlace} as is_off,
+            -- The first one follows no other, so it cannot tell which bills of its time came before it.
+            coalesce(abs(base - lag(base) over chain) > ${lastPlace}, true) as is_off,
             least(gap, lag(gap) over chain) <= ${late} as is_order_open
           from (
             select
