@@ -20,7 +20,7 @@ test("a statement that is read at once writes nothing, and is ended by the serve
   expect(bounds.rows).toEqual([
     { read_only: "on", isolation: "repeatable read", statement_timeout: "20s" },
   ]);
-  await expect(read(sql`delete from bills`)).rejects.toMatchObject({ code: "25006" });
+  await expect(read(sql`delete from bills`)).rejects.toMatchObject({ cause: { code: "25006" } });
 });
 
 test("a statement that fails at once leaves no transaction behind, and no setting", async () => {
@@ -32,7 +32,7 @@ test("a statement that fails at once leaves no transaction behind, and no settin
   );
   const answers = await Promise.all(asked);
   for (const [place, answer] of answers.entries()) {
-    if (place % 3 === 0) expect(answer).toMatchObject({ code: "22012" });
+    if (place % 3 === 0) expect(answer).toMatchObject({ cause: { code: "22012" } });
     else expect(answer).toEqual([{ quotient: 12 / (place % 3) }]);
   }
   const after = await db.execute(sql`
