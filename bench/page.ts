@@ -15,9 +15,8 @@ import { nodeFlags } from "./support/node-flags.ts";
  * measured, too: it shows how busy the machine was.
  */
 
-const goalFirstMs = 30;
-const goalWholeMs = 100;
-const goalYearMs = 200;
+/** Below which the first view is whole. */
+const goalMs = 300;
 
 // Ten kinds of bills in the year up to a quarter of an hour ago; each balance follows from the one
 // before.
@@ -78,17 +77,13 @@ export const run: Bench = async ({ short }) => {
   await fill(url, bills);
   await using server = await startServer(url);
   const measured: Measured[] = [];
-  const measure = async (what: string, path: string, goal?: Goal) =>
-    void measured.push(await measureOne(server.url + path, what, rounds, goal));
-  const goal = { firstMs: goalFirstMs, wholeMs: goalWholeMs };
+  const measure = async (what: string, path: string) =>
+    void measured.push(await measureOne(server.url + path, what, rounds));
   await measure("the smallest answer: /readyz", "/readyz");
-  await measure("the page, 90 days", "/", goal);
+  await measure("the page, 90 days", "/");
   await measure("the page, 90 days by day", "/?view=days");
   await measure("the page, 90 days by contract", "/?view=contracts");
-  await measure("the page, all of the year", `/?from=${daysAgo(366)}`, {
-    ...goal,
-    wholeMs: goalYearMs,
-  });
+  await measure("the page, all of the year", `/?from=${daysAgo(366)}`);
   await measure("the newest bills", "/bills");
   await measure(
     "the bills of a line of one day",
@@ -99,17 +94,16 @@ export const run: Bench = async ({ short }) => {
     name: "page",
     title: `milliseconds for the page at ${bills.toLocaleString("en")} bills in one ledger (${databases.version})`,
     rows: [
-      ["", "first bytes", "whole", "goal", "kB", "kB sent", ""],
-      ...measured.map(({ what, firstMs, wholeMs, bytes, sentBytes, goal: aim }) => [
+      ["", "first bytes", "whole", "kB", "kB sent"],
+      ...measured.map(({ what, firstMs, wholeMs, bytes, sentBytes }) => [
         what,
         firstMs.toFixed(0),
         wholeMs.toFixed(0),
-        aim === undefined ? "-" : `${aim.firstMs}, ${aim.wholeMs}`,
         (bytes / 1e3).toFixed(0),
         (sentBytes / 1e3).toFixed(0),
-        aim === undefined || (firstMs < aim.firstMs && wholeMs < aim.wholeMs) ? "" : "MISSED",
       ]),
     ],
+    notes: [`the goal of the page, 90 days: ${goalMs} ms`],
     json: { bills, measured },
   };
 };
@@ -158,27 +152,20 @@ async function startServer(
   };
 }
 
-type Goal = { readonly firstMs: number; readonly wholeMs: number };
-type Answer = Goal & { readonly body: Buffer; readonly isCompressed: boolean };
-type Measured = Goal & {
+type Times = { readonly firstMs: number; readonly wholeMs: number };
+type Answer = Times & { readonly body: Buffer; readonly isCompressed: boolean };
+type Measured = Times & {
   readonly what: string;
   readonly bytes: number;
   readonly sentBytes: number;
-  readonly goal: Goal | undefined;
 };
 
-async function measureOne(
-  url: string,
-  what: string,
-  rounds: number,
-  goal: Goal | undefined,
-): Promise<Measured> {
+async function measureOne(url: string, what: string, rounds: number): Promise<Measured> {
   const { body, isCompressed } = await ask(url);
   const answers: Answer[] = [];
   for (let round = 0; round < rounds; round++) answers.push(await ask(url));
   return {
     what,
-    goal,
     firstMs: median(answers.map(({ firstMs }) => firstMs)),
     wholeMs: median(answers.map(({ wholeMs }) => wholeMs)),
     bytes: isCompressed ? brotliDecompressSync(body).length : body.length,
