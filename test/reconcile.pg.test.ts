@@ -2,6 +2,7 @@
 
 import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
+import { readFindings } from "../src/check/health/findings.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
 import { resultOfReconcile } from "../src/commands/reconcile.ts";
@@ -167,6 +168,9 @@ test("restatements are open until they are accepted, and later ones are open aga
   await store(account, restated(5));
   await accept(second?.breakId ?? 0, "asked them again");
   expect((await check(account)).breaks).toMatchObject([{ kind: "restated", observed: "1" }]);
+  // How many bills were restated is no difference of amounts: those of several ledgers are one line.
+  const findings = await readFindings(db, { accounts: [account], now: epochMs(Date.now()) });
+  expect(findings.find(({ kind }) => kind === "restated")).toMatchObject({ difference: null });
 });
 
 test("a type whose bills fit nothing is untestable, and no break", async () => {

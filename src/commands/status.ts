@@ -38,7 +38,7 @@ import {
   type Verdict,
   verdictOf,
 } from "../check/health/verdict.ts";
-import type { Database } from "../core/postgres/connect.ts";
+import { type Database, inSnapshot, type Transaction } from "../core/postgres/connect.ts";
 import { readExchangeTime } from "../core/store/known-time.ts";
 import { type EpochMs, epochMs } from "../lib/time.ts";
 import { notAvailableLines } from "../output/account-remarks.ts";
@@ -92,7 +92,9 @@ export async function status(
 ): Promise<Result> {
   const { selection, check: isCheck } = options;
   const { data, parts, findings, accepted, now } =
-    db === undefined ? await readNothing(config, selection) : await readWhole(db, config, options);
+    db === undefined
+      ? await readNothing(config, selection)
+      : await inSnapshot(db, (tx) => readWhole(tx, config, options));
   return {
     data,
     parts: [...verdictParts(findings, verdictOf(findings, accepted), now), ...parts],
@@ -111,7 +113,7 @@ async function readNothing(config: Config, selection: Selection) {
 
 /** The status of what is stored. */
 async function readWhole(
-  db: Database,
+  db: Transaction,
   config: Config,
   { isJson, selection, ledgersMax, wings }: StatusOptions,
 ) {

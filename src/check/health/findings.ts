@@ -411,7 +411,11 @@ function breakFindings(scope: FindingScope): readonly SQL[] {
           max(happened_at) + interval '1 ms' as until,
           count(*) as breaks,
           string_agg(distinct kind, ', ') as detail,
-          case count(*) when 1 then sum(nullif(difference, 0)) else sum(abs(amount)) end as difference,
+          -- Of restatements it would be their number.
+          case count(*)
+            when 1 then sum(nullif(difference, 0)) filter (where kind <> 'restated')
+            else sum(abs(amount))
+          end as difference,
           string_agg(break_id::text, ',' order by break_id) as break_ids,
           bool_or(
             coin <> '' and ledger <> '' and repair_failed_at is null and happened_at > ${timeOf(horizonAt(now))}
