@@ -31,6 +31,6 @@ export async function walkWindow(
   while (!walk.isOver) {
     const page = walk.check(await walk.ask());
     if (page !== undefined) await commitPage(page);
-    for (const part of walk.handedBack()) begin?.(part);
+    for (const part of walk.handBack()) begin?.(part);
   }
 }

@@ -74,7 +74,7 @@ export const optionalTexts = z
 
 /** Milliseconds since the Unix epoch, sent as text. */
 export const epochMsText = sentAsText(timeFault);
-/** Of contracts -1, too, means that there is none. */
+/** -1, too, means that there is none. */
 export const optionalEpochMs = optionallySentAsText(timeFault, "-1");
 
 /**

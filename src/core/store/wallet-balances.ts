@@ -92,7 +92,7 @@ export async function commitBalances(
  * now. Whether answers have all coins, nobody has shown. Coins are known from the last check.
  */
 async function readUnlisted(tx: Transaction, account: string, wallets: readonly BalancesCommit[]) {
-  const ofWallets = wallets.map(
+  const selects = wallets.map(
     ({ wallet, readAt, balances }) => sql`
       select wallet, coin
       from (
@@ -115,7 +115,7 @@ async function readUnlisted(tx: Transaction, account: string, wallets: readonly 
         )`,
   );
   const { rows } = await tx.execute<{ wallet: Wallet; coin: string }>(
-    sql.join(ofWallets, sql` union all `),
+    sql.join(selects, sql` union all `),
   );
   return rows.map((row) => ({ ...row, balance: "0", mayDiffer: true, isUnlisted: true }));
 }

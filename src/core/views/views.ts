@@ -170,7 +170,9 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
   /** @param isWanted whether the balance is looked up at all. */
   const balance = (end_day: SQL, isWanted: SQL) =>
     part("last_balance", {
-      ...{ end_day, shown_before, last: last(sql`${day} < ${end_day} and ${isWanted}`) },
+      end_day,
+      shown_before,
+      last: last(sql`${day} < ${end_day} and ${isWanted}`),
     });
   const daysWords: Words = {
     ...words,

@@ -55,7 +55,7 @@ const answersMax = 5;
 const expiresSoonMs = dayMs;
 
 /**
- * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, {@link handedBack}, until it
+ * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, {@link handBack}, until it
  * is over. Each page is committed together with the cursor at which a later run resumes. {@link WindowQuestions} decides what
  * is asked next, and when the window ends.
  */
@@ -189,7 +189,7 @@ export class WindowWalk {
   }
 
   /** Goes on after a page. @returns the windows that it hands back. @throws ContradictionError, or ExchangeError. */
-  handedBack(): readonly PlannedWindow[] {
+  handBack(): readonly PlannedWindow[] {
     if (this.#missingBill !== undefined) {
       const { from, to } = this.#walked.window;
       throw new ContradictionError(
