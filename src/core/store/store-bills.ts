@@ -42,8 +42,8 @@ export async function addMissing(
   const stored = new Set(before.stored.map(({ bill }) => bill.billId));
   const missing = bills.filter(({ billId }) => !stored.has(billId));
   const pages = [{ ledger, bills: missing }];
-  const changes = changesOf(pages, { ...before, stored: [] });
-  await writeBills(tx, pages, changes, { ...before, stored: [] });
+  const changes = changesOf(pages, before);
+  await writeBills(tx, pages, changes, before);
   const [counts = { new: 0, unchanged: 0, restated: 0 }] = changes.counts;
   return { ...counts, unchanged: bills.length - missing.length };
 }
