@@ -125,14 +125,14 @@ export async function runCommandLine(
   return exitCode;
 }
 
-// Node leaves a line of YAML out in silence. With its colon, the name is told as one that sets nothing.
-const yamlName = /^[A-Z_]+:(?= )/gm;
+// Node leaves a line of YAML or JSON out in silence. With a colon, the name is told as one that sets nothing.
+const nameBeforeColon = /^[ \t"'{-]*([A-Z_]+)["']?[ \t]*:/gm;
 
 function readEnvFile(): Environment {
   try {
     if (!existsSync(".env")) return {};
     const text = readTextFile(".env");
-    const unread = (text.match(yamlName) ?? []).map((name) => [name, "unread"]);
+    const unread = [...text.matchAll(nameBeforeColon)].map(([, name]) => [`${name}:`, "unread"]);
     return { ...Object.fromEntries(unread), ...parseEnv(text) };
   } catch (error) {
     throw new UsageError(`.env cannot be read (${messageOf(error)}); correct it or remove it`);

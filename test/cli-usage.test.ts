@@ -181,17 +181,24 @@ test(".env is read, what is set for the process wins over it, and one that canno
       /^ {2}DATABASE_URL is not an address;[\s\S]*SYNC_LTV "file" is not/m,
     );
   }
-  // Lines of cmd.exe, PowerShell and YAML would leave bills to the embedded database.
+  // Lines of cmd.exe, PowerShell, YAML and JSON would leave bills to the embedded database.
   for (const line of [
     "set DATABASE_URL=postgres://u:hunter2@h/n",
     '$env:DATABASE_URL="postgres://u:hunter2@h/n"',
     "DATABASE_URL: postgres://u:hunter2@h/n",
     "DATABASE_URL: postgres://u:hunter2@h/n?sslmode=disable",
+    "  DATABASE_URL: postgres://u:hunter2@h/n",
+    "- DATABASE_URL: postgres://u:hunter2@h/n",
+    "DATABASE_URL:postgres://u:hunter2@h/n",
+    "DATABASE_URL : postgres://u:hunter2@h/n",
+    '{"DATABASE_URL": "postgres://u:hunter2@h/n"}',
+    '{\n  "DATABASE_URL": "postgres://u:hunter2@h/n?sslmode=disable",\n}',
     "\u200bDATABASE_URL=postgres://u:hunter2@h/n",
   ]) {
     await writeFile(path, `${line}\n`);
     const end = await told();
-    expect(end, line).toMatch(/^ {2}DATABASE_URL is not set by its line in .env/m);
+    const faults = end.split("\n").filter((text) => text.startsWith("  "));
+    expect(faults, line).toEqual([expect.stringMatching(/^ {2}DATABASE_URL is named in \.env or/)]);
     expect(end).not.toContain("hunter2");
   }
   await writeFile(path, Buffer.from(text.slice(1), "utf16le"));

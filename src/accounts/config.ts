@@ -61,7 +61,8 @@ export function readConfig(environment: Environment, needs: ConfigNeeds): Config
       isCredential(name) === isFault ? [] : [`${name} ${keptQuotes}`],
     ),
   ];
-  faults.push(...faultsIn(error), ...textsOf(true));
+  // A line of YAML with a "=" in its value names its variable twice.
+  faults.push(...faultsIn(error), ...new Set(textsOf(true)));
   const fault = (text: string) => faults.push(text);
   const path = values["ACCOUNTS_FILE"];
   const several = path && readSeveral(path, values, settings?.PRODUCT_TYPES, needs, fault);
@@ -134,7 +135,7 @@ const prefix = /^(ACCOUNTS?|EXCHANGE|HEALTH|PRODUCT|RECOVER|SYNC|RISK_UNIT)_/;
 // A name that differs by more letters may well be the variable of another program.
 const slipMax = 2;
 
-const isNotSet = "is not set by its line in .env, which begins with something else; write";
+const isNotSet = "is named in .env or the environment, in a form that sets nothing; write";
 
 // The name that Node finds in a line of PowerShell may be "$env:DATABASE_URL".
 const wordsOf = (name: string): readonly string[] => name.split(/\W+/);

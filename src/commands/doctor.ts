@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { getTableName, sql } from "drizzle-orm";
+import { getTableName, sql, type Table } from "drizzle-orm";
 import { type Account, type AccountWithCredentials, withCredentials } from "../accounts/account.ts";
 import { type Config, type DatabaseConfig, readConfig } from "../accounts/config.ts";
 import { envFileExposure } from "../accounts/credentials.ts";
@@ -84,7 +84,7 @@ async function examine({ readEnvironment, io }: Program, words: LedgerFlags): Pr
   await using database = config && (await checkDatabase(config.database, report, io));
   const db = await migrated(database);
   if (db !== undefined) {
-    report("tables", ...(await tableFaults(db)));
+    report("tables", ...[await tried(() => tableFaults(db))].flat());
     report("bills", await tried(() => checkBills(db)));
   }
   if (config !== undefined) {
@@ -117,7 +117,7 @@ const warned = (result: string, remedy?: string): Found => ({ status: "warn", re
 const failed = (result: string, remedy?: string): Found => ({ status: "FAIL", result, remedy });
 
 /** Runs a check. The message of an error that stops it names the remedy. */
-const tried = (check: () => Promise<Found>): Promise<Found> =>
+const tried = <T>(check: () => Promise<T>): Promise<T | Found> =>
   check().catch((error: unknown) => failed(messageOf(error)));
 
 const checkColumns = fields<Check>("value", ["status", "name", "result", "remedy"]);
@@ -197,15 +197,28 @@ async function checkServer(db: Database, place: string): Promise<Found> {
   return is_read_only ? failed(`${result}; it is read-only`, readOnlyRemedy) : ok(result);
 }
 
+const namesOf = (some: readonly Table[]) => textArray(some.map(getTableName));
+// docs/operations.md, Roles: the writer may update all tables but these, and delete from a few.
+const addedTo = namesOf([
+  ...[tables.accountKeys, tables.accountUsers, tables.keySalt],
+  ...[tables.billRevisions, tables.breakDecisions, tables.ltvDebts, tables.ltvCollateral],
+]);
+const deletedFrom = namesOf([
+  ...[tables.windows, tables.walletRules, tables.runs],
+  ...[tables.accountKeys, tables.accountUsers],
+]);
+
 /** Tables that are not there, or that this user may not read and write as a sync does. */
 async function tableFaults(db: Database): Promise<readonly Found[]> {
   const { rows } = await db.execute<{ name: string; is_there: boolean }>(sql`
     select name, oid is not null as is_there
-    from unnest(${textArray(Object.values(tables).map(getTableName))}::text[]) as names (name)
+    from unnest(${namesOf(Object.values(tables))}::text[]) as names (name)
     left join pg_class on relname = name and relnamespace = 'public'::regnamespace
     where oid is null
       or not has_table_privilege(oid, 'select')
       or not has_table_privilege(oid, 'insert')
+      or not (name = any(${addedTo}::text[]) or has_table_privilege(oid, 'update'))
+      or (name = any(${deletedFrom}::text[]) and not has_table_privilege(oid, 'delete'))
     order by name`);
   const fault = (isThere: boolean, what: string, remedy: string): readonly Found[] => {
     const names = rows.flatMap(({ name, is_there }) => (is_there === isThere ? name : []));

@@ -2,8 +2,14 @@ import { withShortWords } from "./printable.ts";
 
 /** The kinds of errors in JSON. */
 export const errorKinds = [
-  ...(["usage", "held", "stopped", "database", "exchange", "failed", "defect"] as const),
-];
+  "usage",
+  "held",
+  "stopped",
+  "database",
+  "exchange",
+  "failed",
+  "defect",
+] as const;
 type ErrorKind = (typeof errorKinds)[number];
 
 /**
