@@ -2,15 +2,22 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
+import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import type { Bill } from "../src/core/contract/bill.ts";
-import { categories, categoryOfWalletType } from "../src/core/contract/business-types.ts";
+import {
+  type Category,
+  categories,
+  categoryOfWalletType,
+} from "../src/core/contract/business-types.ts";
 import { listedBusinessTypes } from "../src/core/contract/unified-business-types.ts";
+import { mapType } from "../src/core/store/reference/stored-business-types.ts";
 import { hourMs } from "../src/lib/time.ts";
 import { billAt } from "./support/bills.ts";
 import { runCli } from "./support/cli.ts";
-import { fileDatabase } from "./support/database.ts";
+import { fileDatabase, openTestDatabase } from "./support/database.ts";
 import { migrateAt } from "./support/migrate-at.ts";
 import { smallLedgerStart, storeLedgers } from "./support/small-ledger.ts";
+import { unproven } from "./support/unproven.ts";
 
 const { db, url } = await fileDatabase();
 const env = { DATABASE_URL: url };
@@ -137,21 +144,68 @@ test("a category written into the table by hand is refused, where the next sync 
     });
 });
 
-test("a wallet's type that was met before its name was known gets its category from migrate, unless a user mapped it", async () => {
-  const met = ["financial/financial_lock_out", "other/LOTTO_REWARDS", "other/never seen"];
-  for (const code of met)
+test("a wallet's type that is in no list has the category of its name from migrate, whatever an older version said, unless a user mapped it", async () => {
+  const met = [
+    ["financial/financial_lock_out", "unclassified", "transfer"],
+    ["trace/trace_transfer_user_out", "copy", "transfer"],
+    ["loan/interest", "loan", "interest"],
+    ["other/never seen", "bonus", "unclassified"],
+    ["other/LOTTO_REWARDS", "unclassified", "deposit"],
+  ] as const;
+  for (const [code, category] of met)
     await db.execute(sql`
       insert into business_types (code, category, listed_category, meaning)
-      values (${code}, 'unclassified', 'unclassified', 'met')`);
+      values (${code}, ${category}, ${category}, 'met')`);
   expect(await types("set", "other/LOTTO_REWARDS", "deposit")).toMatchObject({ code: 0 });
   await migrateAt(url);
   const rows = await listed();
-  expect(met.map((code) => rows.get(code)?.["category"])).toEqual([
-    "transfer",
-    "deposit",
-    "unclassified",
-  ]);
+  expect(met.map(([code]) => rows.get(code)?.["category"])).toEqual(met.map(([, , now]) => now));
+  expect(rows.get("other/LOTTO_REWARDS")).toMatchObject({
+    ...{ listedCategory: "bonus", categoryByUser: "deposit" },
+  });
 });
+
+test.each<[string, string, Category, Category]>([
+  ["in the list", "append_margin", "interest", "margin"],
+  ["in no list", "loan/interest", "margin", "interest"],
+])(
+  "after migrate changed the category of a type %s, reconcile checks all bills again, and nothing is said to be changed by hand",
+  async (_, code, before, now) => {
+    await using database = await openTestDatabase();
+    const ledger = ledgerOf([
+      ["buy", "1", 1],
+      [code, "5", before === "margin" ? 0 : 5],
+      ["buy", "1", 1],
+    ]);
+    await storeLedgers(database.db, new Map([["main", ledger]]));
+    await database.db.execute(sql`
+      update business_types
+      set category = ${before}, listed_category = ${before}
+      where code = ${code}`);
+    const check = () =>
+      reconcile(database.db, { accounts: undefined, productTypes: undefined }, { isFull: false });
+    const toCheckAnew = async () => {
+      await migrateAt(database.url);
+      const { rows } = await database.db.execute(sql`
+        select not isfinite(checked_before) as is_anew
+        from reconciled_chains`);
+      return rows;
+    };
+    expect((await check()).breaks).toEqual([]);
+    expect(await toCheckAnew()).toEqual([{ is_anew: true }]);
+    expect(await unproven(database.db)).toEqual([]);
+    expect((await check()).breaks).toMatchObject([{ kind: "balance" }]);
+    expect(await toCheckAnew()).toEqual([{ is_anew: false }]);
+    // Where a user chose the category, another one in the list changes nothing.
+    await mapType(database.db, code, now);
+    await check();
+    await database.db.execute(sql`
+      update business_types
+      set listed_category = ${before}
+      where code = ${code}`);
+    expect(await toCheckAnew()).toEqual([{ is_anew: false }]);
+  },
+);
 
 test("the categories are those of the list", () => {
   const ofGroups = ["deposit/any", "withdraw/any"].map(categoryOfWalletType);

@@ -44,11 +44,13 @@ export function mapType(
       })
       .where(eq(businessTypes.code, code))
       .returning();
-    if (mapped !== undefined)
-      await tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
+    if (mapped !== undefined) await checkAllAgain(tx);
     return mapped;
   });
 }
+
+const checkAllAgain = (tx: Transaction) =>
+  tx.execute(sql`update reconciled_chains set checked_before = '-infinity'`);
 
 /** When a type's category changed, if it becomes this one. */
 const changedAt = (category: SQL): SQL => sql`
@@ -71,40 +73,39 @@ function unlisted(code: string): BusinessType {
 }
 
 /**
- * Stores the program's list of business types as a table for queries, and the category of those that were met before their
- * name was known. Other codes that were met stay, and so do a user's mappings.
+ * Stores the program's list of business types as a table for queries, and what it says now of a wallet's types that were
+ * met. Other codes that were met stay, and so do a user's mappings. The next reconcile checks all bills again if a stored
+ * category changes.
  */
 export async function seedBusinessTypes(db: Database): Promise<void> {
   // A read comes first: in a distributed database any write of this table fails while one node is down.
-  const { rows } = await db.execute<{ code: string }>(sql`
-    select listed.code
-    from ${records(listedBusinessTypes)}
-    left join business_types as known on known.code = listed.code
-    where (known.listed_category, known.meaning) is distinct from (listed.category, listed.meaning)
-      or known.category <> coalesce(known.category_by_user, listed.category)
-    union all
-    select code
-    from business_types
-    where listed_category = 'unclassified' and code like '%/%'`);
-  const codes = new Set(rows.map(({ code }) => code));
-  const differing = [
-    ...listedBusinessTypes.filter(({ code }) => codes.has(code)),
-    ...[...codes.difference(listedTypes)]
-      .map(unlisted)
-      .filter(({ category }) => category !== "unclassified"),
-  ];
+  const stored = new Map((await readMappedTypes(db)).map((type) => [type.code, type]));
+  const met = [...stored.keys()].filter((code) => code.includes("/") && !listedTypes.has(code));
+  const differing = [...listedBusinessTypes, ...met.map(unlisted)].filter(
+    ({ code, category, meaning }) => {
+      const row = stored.get(code);
+      return row?.listedCategory !== category || row.meaning !== meaning;
+    },
+  );
   if (differing.length === 0) return;
-  await db.execute(sql`
-    insert into business_types (code, category, listed_category, meaning)
-    select code, category, category, meaning
-    from ${records(differing)}
-    order by code collate "C"
-    on conflict (code) do update
-    set
-      category = coalesce(business_types.category_by_user, excluded.listed_category),
-      listed_category = excluded.listed_category,
-      changed_at = ${changedAt(sql`coalesce(business_types.category_by_user, excluded.listed_category)`)},
-      meaning = excluded.meaning`);
+  const isCategoryNew = differing.some(({ code, category }) => {
+    const row = stored.get(code);
+    return row !== undefined && row.category !== (row.categoryByUser ?? category);
+  });
+  await inTransaction(db, async (tx) => {
+    await tx.execute(sql`
+      insert into business_types (code, category, listed_category, meaning)
+      select code, category, category, meaning
+      from ${records(differing)}
+      order by code collate "C"
+      on conflict (code) do update
+      set
+        category = coalesce(business_types.category_by_user, excluded.listed_category),
+        listed_category = excluded.listed_category,
+        changed_at = ${changedAt(sql`coalesce(business_types.category_by_user, excluded.listed_category)`)},
+        meaning = excluded.meaning`);
+    if (isCategoryNew) await checkAllAgain(tx);
+  });
 }
 
 const listedTypes = new Set(listedBusinessTypes.map(({ code }) => code));
