@@ -1,10 +1,12 @@
 // The queue gives no account and no user of the exchange to two workers, and loses none (drawn histories of two
 // workers).
 
+import { randomUUID } from "node:crypto";
 import { sql } from "drizzle-orm";
 import { PgBoss } from "pg-boss";
 import { describe, expect, test } from "vitest";
 import { inTransaction } from "../src/core/postgres/connect.ts";
+import { DatabaseError } from "../src/lib/errors.ts";
 import { Secret } from "../src/lib/secret.ts";
 import { dayMs, minuteMs } from "../src/lib/time.ts";
 import { Queue } from "../src/wings/fleet/queue.ts";
@@ -13,7 +15,7 @@ import { type Job, keyOf, type QueuedTask, queuedTasks } from "../src/wings/flee
 import { openTestDatabase } from "./support/database.ts";
 import { coverUpTo, ledgerOf } from "./support/stored-ledger.ts";
 
-const raise = (error: Error) => {
+const raise = (error: unknown) => {
   throw error;
 };
 
@@ -121,6 +123,29 @@ describe("a job", () => {
     expect(await queue.enqueue([task("a")])).toBe(1);
     expect(names(await queue.fetch(1))).toEqual(["a"]);
   });
+});
+
+test("what the database refuses is told with its remedy, by the queue and by its work in the background", async () => {
+  await using database = await openTestDatabase();
+  const trouble = Promise.withResolvers<unknown>();
+  await using queue = await Queue.open({
+    ...{ url: new Secret(database.url), supervises: true, onTrouble: trouble.resolve },
+  });
+  await database.db.execute(sql`alter schema fleet rename to elsewhere`);
+  const failure = /42P01\): its tables are of an older version/;
+  const job = { id: randomUUID(), retryCount: 0, task: { account: "a" } };
+  for (const work of [
+    () => queue.enqueue([task("a")]),
+    () => queue.fetch(1),
+    () => queue.beat([job]),
+    () => queue.complete([job]),
+    () => queue.fail(job, "why"),
+    () => queue.giveBack([job]),
+  ]) {
+    await expect(work()).rejects.toThrow(DatabaseError);
+    await expect(work()).rejects.toThrow(failure);
+  }
+  expect(await trouble.promise).toMatchObject({ message: expect.stringMatching(failure) });
 });
 
 test("a session that only reads holds no lock for which a fetch waits", async () => {

@@ -4,7 +4,6 @@ import pg, { escapeIdentifier } from "pg";
 import type { DatabaseConfig } from "../accounts/config.ts";
 import { type Database, openDatabase } from "../core/postgres/connect.ts";
 import { lent, type StatementLimit } from "../core/postgres/connections.ts";
-import { withDatabaseErrors } from "../core/postgres/database-errors.ts";
 import { tables } from "../core/postgres/schema/tables.ts";
 import { DatabaseError, UsageError } from "../lib/errors.ts";
 import { Secret } from "../lib/secret.ts";
@@ -39,7 +38,7 @@ export async function openCommandDatabase(
         ? { ...where, readOnlyUrl: where.url }
         : stack.use(await startEmbedded(where.dataDir, opening));
     const { db } = stack.use(openDatabase(url.reveal(), limit));
-    await withDatabaseErrors(() => reach(db, opening.notify));
+    await reach(db, opening.notify);
     return { ...{ db, url, readOnlyUrl }, [Symbol.asyncDispose]: () => stack.disposeAsync() };
   } catch (error) {
     await stack.disposeAsync();

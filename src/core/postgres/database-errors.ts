@@ -19,8 +19,8 @@ const isForeign =
   "the database holds tables that are not this program's or were half restored; use an empty " +
   "database, or remove them";
 const isRefusing =
-  "a column, constraint, index or trigger that others added to the tables refuses the program's rows; drop it, " +
-  "or give the column a default, and run again";
+  "if the column, constraint, index or trigger that refuses the row is not this program's, drop it, or give the " +
+  "column a default, and run again";
 const isOtherSchema =
   "its tables are of an older version, not this program's, or half restored; run bill-sync db migrate, " +
   "or restore a whole backup into an empty database";

@@ -65,7 +65,7 @@ async function checkCommand(io: Io, path: string): Promise<Result> {
 /** `db restore FILE`: puts a backup into an empty database. */
 async function restoreCommand(config: Config, io: Io, path: string): Promise<Result> {
   await using database = await openWritable(config, io);
-  const { header, sha256, migrated } = await restore(database.url.reveal(), path, io.signal);
+  const { header, sha256, migrated } = await restore(database.db, path, io.signal);
   const left = leftOutLines(header.leftOut);
   const applied = migrated > 0 ? [`applied ${formatCounted(migrated, "migration")}`] : [];
   return {

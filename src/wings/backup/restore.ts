@@ -2,12 +2,7 @@ import { pipeline } from "node:stream/promises";
 import { sql } from "drizzle-orm";
 import pg from "pg";
 import { from as copyFrom } from "pg-copy-streams";
-import {
-  type Database,
-  inTransaction,
-  openDatabase,
-  type Transaction,
-} from "../../core/postgres/connect.ts";
+import { type Database, inTransaction, type Transaction } from "../../core/postgres/connect.ts";
 import { onlyRow } from "../../core/postgres/values.ts";
 import {
   appliedMigrations,
@@ -48,13 +43,7 @@ type Restored = BackupReading & {
  * @throws UsageError where the file is not a backup, or the database is not empty;
  *   ReportableError where it is damaged; AccountHeldError where a run holds an account there; DatabaseError.
  */
-export async function restore(
-  databaseUrl: string,
-  path: string,
-  signal: AbortSignal,
-): Promise<Restored> {
-  await using database = openDatabase(databaseUrl, { statementMaxMs: tableMaxMs });
-  const { db } = database;
+export async function restore(db: Database, path: string, signal: AbortSignal): Promise<Restored> {
   const reading = await restoreRows(db, path, signal);
   const { migrations: migrated } = await migrate(db);
   return { ...reading, migrated };

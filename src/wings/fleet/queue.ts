@@ -6,7 +6,7 @@ import {
   type OpenDatabase,
   openDatabase,
 } from "../../core/postgres/connect.ts";
-import { withDatabaseErrors } from "../../core/postgres/database-errors.ts";
+import { explained, withDatabaseErrors } from "../../core/postgres/database-errors.ts";
 import { leaseTiming, usableMs } from "../../core/store/lease.ts";
 import type { Secret } from "../../lib/secret.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../../lib/time.ts";
@@ -54,7 +54,7 @@ type QueueDeps = {
   /** Whether this process maintains the queue: jobs of silent workers, and old jobs. */
   readonly supervises: boolean;
   /** Called with errors of background work, which is retried. */
-  readonly onTrouble: (error: Error) => void;
+  readonly onTrouble: (error: unknown) => void;
 };
 
 /** The queue of accounts to sync: pg-boss, in a schema of its own beside the tables. */
@@ -77,7 +77,8 @@ export class Queue implements AsyncDisposable {
     const database = stack.use(openDatabase(url.reveal()));
     const pool = database.db.$client;
     const boss = new PgBoss({
-      db: { executeSql: (text, values) => withDatabaseErrors(() => pool.query(text, values)) },
+      // Failures as they are: pg-boss looks at their codes.
+      db: { executeSql: (text, values) => pool.query(text, values) },
       schema: queueSchema,
       schedule: false,
       supervise: supervises,
@@ -87,10 +88,12 @@ export class Queue implements AsyncDisposable {
       queueCacheIntervalSeconds: hourMs / secondMs,
       persistWarnings: false,
     });
-    boss.on("error", onTrouble);
+    boss.on("error", (error) => onTrouble(explained(error)));
     stack.defer(() => stopped(boss));
-    await boss.start();
-    await boss.createQueue(syncQueue, queueOptions);
+    await withDatabaseErrors(async () => {
+      await boss.start();
+      await boss.createQueue(syncQueue, queueOptions);
+    });
     stack.move();
     return new Queue(database, boss);
   }
@@ -107,7 +110,8 @@ export class Queue implements AsyncDisposable {
         priority,
         group: { id: group },
       }));
-      const ids = await this.#boss.insert(syncQueue, jobs, { returnId: true });
+      const inserting = () => this.#boss.insert(syncQueue, jobs, { returnId: true });
+      const ids = await withDatabaseErrors(inserting);
       count += ids?.length ?? 0;
     }
     if (count >= analyzedFrom) await this.#db.execute(sql`analyze fleet.job`);
@@ -133,16 +137,18 @@ export class Queue implements AsyncDisposable {
 
   /** Tells the queue that these jobs are still being worked on. */
   async beat(jobs: readonly Job[]): Promise<void> {
-    if (jobs.length > 0) await this.#boss.touch(syncQueue, attempts(jobs));
+    if (jobs.length === 0) return;
+    await withDatabaseErrors(() => this.#boss.touch(syncQueue, attempts(jobs)));
   }
 
   async complete(jobs: readonly Job[]): Promise<void> {
-    if (jobs.length > 0) await this.#boss.complete(syncQueue, attempts(jobs));
+    if (jobs.length === 0) return;
+    await withDatabaseErrors(() => this.#boss.complete(syncQueue, attempts(jobs)));
   }
 
   /** Fails a job: it is retried later, or given up after its last try. */
   async fail(job: Job, why: string): Promise<void> {
-    await this.#boss.fail(syncQueue, attempts([job]), { why });
+    await withDatabaseErrors(() => this.#boss.fail(syncQueue, attempts([job]), { why }));
   }
 
   /** Puts the jobs back into the queue, as if nobody had fetched them. */

@@ -27,14 +27,19 @@ export async function serveCommand(
   { port, host, pageHost = [] }: ServeOptions,
 ): Promise<Result> {
   await using stack = new AsyncDisposableStack();
-  const database = stack.use(await openFilled(config, io));
-  const reader = stack.use(openDatabase(database.readOnlyUrl.reveal(), { statementMaxMs }));
+  const database = stack.use(await openFilled(config, io, { statementMaxMs }));
+  // The embedded Postgres has another address for reading. A role, or a pooler in session mode, may have no second
+  // connection.
+  const { db } =
+    database.readOnlyUrl === database.url
+      ? database
+      : stack.use(openDatabase(database.readOnlyUrl.reveal(), { statementMaxMs }));
   const log = openLog(config.logLevel, io);
   const keys = openKeyRing(config.keysFile, Date.now, log);
   const app = createApp({
-    read: readOnly(reader.db),
-    readAtOnce: readOnlyAtOnce(reader.db, await isDirect(reader.db.$client)),
-    readFirst: (work) => urgently(reader.db, work),
+    read: readOnly(db),
+    readAtOnce: readOnlyAtOnce(db, await isDirect(db.$client)),
+    readFirst: (work) => urgently(db, work),
     keys,
     now: Date.now,
     limits: config.healthLimits,
