@@ -302,7 +302,7 @@ async function jsonNames() {
   );
   expect([...names.keys()]).toEqual(expect.arrayContaining(withJson.map(([name]) => name)));
   return [...names, ["an error", ["error.message", "error.kind", "error.exitCode"]] as const].map(
-    ([name, keys]) => [`JSON of ${name}`, [...keys]] as const,
+    ([name, keys]) => [`JSON of ${name}`, [...keys].toSorted()] as const,
   );
 }
 
