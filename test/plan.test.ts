@@ -53,8 +53,8 @@ const gapsOf = ({ coverage }: KnownTime, at: EpochMs): readonly Interval[] =>
   subtract(interval(horizonAt(at), at), coverage);
 
 const nothing: KnownTime = { coverage: [], lost: [], open: [] };
-const planOf = (known: Partial<KnownTime>, at = now, settleLagMs = 0) =>
-  planLedger(ledger, { ...nothing, ...known }, { now: at, settleLagMs });
+const planOf = (known: Partial<KnownTime>, at = now, settleLagMs = 0, unstored: EpochMs[] = []) =>
+  planLedger(ledger, { ...nothing, ...known }, { now: at, settleLagMs, unstored });
 
 describe("a plan", () => {
   test("tiles wanted time less coverage: no hole, no overlap, no window longer than 7 days", () => {
@@ -118,6 +118,21 @@ describe("a plan", () => {
       [{ from: window.from, to: now - 3 * dayMs }, "1402"],
       [{ from: now - 3 * dayMs, to: now }, undefined],
     ]);
+  });
+
+  test.each([
+    ["is read anew, since the run that began it was not served the bill", 1, undefined],
+    ["is taken up where the bill is newer", 0, "1402"],
+  ])("a begun window with a bill that was shown and is not stored %s", (_, olderMs, cursor) => {
+    const window = { from: epochMs(now - 9 * dayMs), to: epochMs(now - 2 * dayMs) };
+    const begun: PlannedWindow = { window, cursor: "1402", startedAt: now };
+    const known = {
+      coverage: [...interval(horizon, window.from), ...interval(window.to, now)],
+      open: [begun],
+    };
+    const { windows } = planOf(known, now, 0, [epochMs(window.to - olderMs)]);
+    expect(windows[0]?.window.from).toBe(window.from);
+    expect(windows[0]?.cursor).toBe(cursor);
   });
 
   test.each([

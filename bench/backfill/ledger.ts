@@ -62,7 +62,9 @@ export function makeBills(kind: Kind, shape: Shape, count: number, now: EpochMs)
   for (const { productType, window, weight } of cells) {
     weightSoFar += weight;
     const upTo = Math.round((count * weightSoFar) / whole);
-    bills[productType]?.push(...billsIn(random, productType, window, upTo - drawn));
+    // Not `push(...)`: a dense window has more bills than a call can take arguments.
+    const drawnBills = billsIn(random, productType, window, upTo - drawn);
+    bills[productType] = [...(bills[productType] ?? []), ...drawnBills];
     drawn = upTo;
   }
   return bills as Record<ProductType, LedgerBill[]>;

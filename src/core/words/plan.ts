@@ -54,7 +54,8 @@ type PlanOptions = {
 /**
  * Plans the windows that make a ledger complete up to now. The wanted time less the coverage is cut into windows,
  * oldest first. A window that an earlier run began is resumed at its cursor. Its newest time, which was still
- * settling when it began, is planned anew.
+ * settling when it began, is planned anew, and all of it where the exchange has shown a bill of it that is not stored:
+ * the bill may lie above the cursor, where the earlier run was not served it.
  */
 export function planLedger(
   ledger: Ledger,
@@ -64,8 +65,8 @@ export function planLedger(
   const { windowMaxMs } = billsApiOf(ledger.productType);
   const horizon = horizonAt(now);
   const start = ledgerStart(known, horizon);
-  const readAgain = unstored.filter((time) => time >= horizon);
-  const coverageEnd = epochMs(Math.min(settledUntil(settleLagMs, now), ...readAgain));
+  const readAgainFrom = Math.min(now, ...unstored.filter((time) => time >= horizon));
+  const coverageEnd = epochMs(Math.min(settledUntil(settleLagMs, now), readAgainFrom));
   const coverage = known.coverage.flatMap(({ from, to }) =>
     interval(from, Math.min(to, coverageEnd)),
   );
@@ -76,7 +77,9 @@ export function planLedger(
   // Measured from the first plan's start, so that the slack of several plans does not add up.
   const reach = isStartOpen && horizon - start <= startSlackMs ? start : horizon;
   const unread = intersect(wanted, interval(reach, now));
-  const begun = known.open.flatMap((one) => settledPart(one, settleLagMs));
+  const begun = known.open
+    .flatMap((one) => settledPart(one, settleLagMs))
+    .filter(({ window }) => window.to <= readAgainFrom);
   const resumed = resumable(begun, unread, horizon);
   const fresh = subtract(
     unread,
