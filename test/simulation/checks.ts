@@ -188,11 +188,14 @@ export function checkTables(world: World, before: Tables, after: Tables): void {
   const { steps, ledger: drawn } = world.history;
   const isBeside = steps.some(({ key, process }) => key === "twice" && process.length > 0);
   const unknown = isBeside ? drawn.productTypes.length : 0;
+  // After a request whose delay is hidden, the next one may be one too many in a second, and so each other one of it.
+  const early = world.hiddenDelays();
+  const refusable = unknown + early * Math.max(...most.values());
   verdicts.check("within the limit", requestsForBills(sandbox), [
     ...peaks
-      .filter(({ operation, requests }) => requests > (most.get(operation) ?? 0) + unknown)
+      .filter(({ operation, requests }) => requests > (most.get(operation) ?? 0) + unknown + early)
       .map(({ operation, requests }) => `${requests} requests for ${operation} in a second`),
-    ...((refusals["429"] ?? 0) > unknown ? [`${refusals["429"]} requests were too many`] : []),
+    ...((refusals["429"] ?? 0) > refusable ? [`${refusals["429"]} requests were too many`] : []),
   ]);
 }
 

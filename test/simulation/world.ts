@@ -51,7 +51,11 @@ export function openWorld(
     onTrace(line);
   };
   const begun = new Set<ScheduledFault>();
-  const onFault = (fault: ScheduledFault) => {
+  /** The numbers of requests that arrived late, and of those whose answers told a wrong time. */
+  const [late, misdated] = [new Set<number>(), new Set<number>()];
+  const onFault = (fault: ScheduledFault, request: number) => {
+    if (fault.kind === "late-request") late.add(request);
+    if (fault.kind === "clock-jump" || fault.kind === "wrong-time") misdated.add(request);
     // One fault, however many requests it strikes.
     if (fault.kind === "maintenance" && begun.has(fault)) strikes += 1;
     else strike(`exchange: ${kindOf(fault)}`);
@@ -126,6 +130,8 @@ export function openWorld(
     strike,
     /** How often anything struck: a fault of many requests counts at each of them. */
     strikes: () => strikes,
+    /** How many requests arrived later than their answers say: no client knows when the next one may arrive. */
+    hiddenDelays: () => late.intersection(misdated).size,
     /** Whose account it is as the tables know it; undefined before the first key. */
     owner: () => owner,
     /** The key that a run took last. */
