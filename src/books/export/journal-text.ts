@@ -32,7 +32,7 @@ type Title = ExportedBill | { readonly kind: string; readonly why: string };
 function openPrinter(dialect: Dialect, zone: string): (entry: JournalEntry) => string {
   const { tool, indent } = dialect;
   // Where a day is another zone's, with the date that the moment has in UTC.
-  const timeOf = (time: EpochMs) => (zone === "UTC" ? isoTime(time).slice(11) : isoTime(time));
+  const timeIn = (time: EpochMs) => (zone === "UTC" ? isoTime(time).slice(11) : isoTime(time));
   const accountName = namesBy(dialect.spellAccount, { tool, what: "account" });
   const coinName = namesBy(dialect.spellCoin, { tool, what: "commodity" });
   const declared = new Set<string>();
@@ -61,9 +61,9 @@ function openPrinter(dialect: Dialect, zone: string): (entry: JournalEntry) => s
     for (const posting of postings) dialect.refuseInexact(printableLine(name), posting);
     const tags: readonly (readonly [string, string])[] =
       kind === "bill"
-        ? tagsOf(entry.bill, timeOf(entry.bill.cTime))
+        ? tagsOf(entry.bill, timeIn(entry.bill.cTime))
         : [
-            ["time", timeOf(entry.at)],
+            ["time", timeIn(entry.at)],
             ["category", kind],
           ];
     const head = dialect.head(kind === "bill" ? entry.bill : entry, tags);

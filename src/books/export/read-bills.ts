@@ -6,7 +6,7 @@ import { msOf, textArray, timeFrom } from "../../core/postgres/values.ts";
 import { billTextColumns, contentList } from "../../core/store/bill-rows.ts";
 import { readRemapped, readRenamed } from "../../core/store/reference/renamings.ts";
 import { chainOrder } from "../../core/views/chain-order.ts";
-import { joinRules, walletMoves, walletOf } from "../../core/views/wallet-moves.ts";
+import { joinRules, walletColumn, walletMoves } from "../../core/views/wallet-moves.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
 import { type EpochMs, isoTime } from "../../lib/time.ts";
 import { type BillPages, type ExportedBill, knownCategory } from "./exported-bill.ts";
@@ -79,7 +79,7 @@ const declareCursor = (selection: BillSelection, changed: Changed): SQL => sql`
   from ${selection.asOf === undefined ? sql`bills` : storedAt(selection.asOf)}
   ${joinRules("bills")}
   where ${isSelected(selection, changed)}
-  order by bills.account, ${walletOf("bills.product_type")}, ${chainOrder("bills")}`;
+  order by bills.account, ${walletColumn("bills.product_type")}, ${chainOrder("bills")}`;
 
 function storedAt(time: EpochMs): SQL {
   const columns = sql`account, product_type, bill_id, ${contentList}, ingested_at`;

@@ -7,7 +7,7 @@ import { ledgerTimes } from "../../core/store/known-time.ts";
 import { openRejections } from "../../core/store/rejected-bills.ts";
 import { comparedBalances } from "../../core/store/wallet-balances.ts";
 import { accountFlags } from "../../core/views/ledgers.ts";
-import { walletOf as walletColumn } from "../../core/views/wallet-moves.ts";
+import { walletColumn } from "../../core/views/wallet-moves.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import { horizonAt } from "../../core/words/plan.ts";
 import { dayMs, type EpochMs, epochMs, hourMs, retentionMs } from "../../lib/time.ts";

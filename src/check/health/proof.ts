@@ -5,8 +5,8 @@ import { bookedMaxOf, chainOrder } from "../../core/views/chain-order.ts";
 import {
   joinRules,
   productTypesArray,
+  walletColumn,
   walletMoves,
-  walletOf,
 } from "../../core/views/wallet-moves.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import { bookedMaxMs, dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
@@ -37,7 +37,7 @@ type Rows = { readonly from: SQL; readonly where: SQL };
 const rowsOf = ({ from, where }: Rows): SQL => sql`
           select
             bills.account,
-            ${walletOf("bills.product_type")} as wallet,
+            ${walletColumn("bills.product_type")} as wallet,
             bills.coin,
             bills.product_type,
             bills.bill_id,
@@ -197,7 +197,7 @@ export function unprovenBalances({ accounts, now, span }: Asked): SQL {
         where ${isOne}
       ) as chains using (account, wallet, coin)
       join (
-        select account, ${walletOf("product_type")} as wallet, max(stored_at) as stored_at
+        select account, ${walletColumn("product_type")} as wallet, max(stored_at) as stored_at
         from ledgers
         where ${isOne}
         group by 1, 2

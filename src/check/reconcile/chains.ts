@@ -11,14 +11,15 @@ import {
   intervalsOf,
   msOf,
   multirange,
+  timeOf,
 } from "../../core/postgres/values.ts";
-import { walletOf as walletColumn } from "../../core/views/wallet-moves.ts";
+import { walletColumn } from "../../core/views/wallet-moves.ts";
 import { type Interval, subtract } from "../../core/words/intervals.ts";
 import { shortText } from "../../lib/decimal.ts";
 import { dayMs, minuteMs } from "../../lib/time.ts";
 import type { Break } from "./breaks.ts";
 import type { Chain } from "./check-chain.ts";
-import { type Coverage, isDayRead, timeOf } from "./coverage.ts";
+import { type Coverage, isDayRead } from "./coverage.ts";
 import { compare } from "./rules.ts";
 
 /** Names a chain of an account. */
@@ -129,12 +130,12 @@ async function readOldestStored(tx: Transaction, account: string, since: number)
       select product_type, coin, c_time
       from bills
       where account = ${account}
-        and ingested_at >= ${timeOf(since)}::timestamptz
+        and ingested_at >= ${timeOf(since)}
       union all
       select product_type, coin, c_time
       from bill_revisions
       where account = ${account}
-        and replaced_at >= ${timeOf(since)}::timestamptz
+        and replaced_at >= ${timeOf(since)}
     ) as stored
     group by 1, 2`);
   return new Map(rows.map((row) => [chainKey(row), { ...row, oldest: Number(row.oldest) }]));

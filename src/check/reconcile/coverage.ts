@@ -9,9 +9,9 @@ import {
   textArray,
 } from "../../core/postgres/values.ts";
 import { bookedMaxOf } from "../../core/views/chain-order.ts";
-import { walletOf } from "../../core/views/wallet-moves.ts";
+import { walletColumn } from "../../core/views/wallet-moves.ts";
 import type { Interval } from "../../core/words/intervals.ts";
-import { dayMs, epochMs, isoTime } from "../../lib/time.ts";
+import { dayMs } from "../../lib/time.ts";
 
 /** The time of a wallet that was read in all of its product types. */
 export type Coverage = {
@@ -62,7 +62,7 @@ export async function readCoverage(
     ),
     wallets as (
       select
-        ${walletOf("product_type")} as wallet,
+        ${walletColumn("product_type")} as wallet,
         range_intersect_agg(time) as time,
         bool_and(ended_at is not null) as is_ended,
         min(reconciled_through) - ${bookedMaxOf("min(product_type)")} as reconciled_through,
@@ -94,10 +94,6 @@ export async function readCoverage(
     ]),
   );
 }
-
-/** A time for Postgres. */
-export const timeOf = (ms: number): string =>
-  ms === Number.NEGATIVE_INFINITY ? "-infinity" : isoTime(epochMs(ms));
 
 /**
  * The unread part of a period, both ends included: from its first unread time to its last.

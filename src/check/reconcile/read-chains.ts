@@ -7,12 +7,12 @@ import {
   unifiedWallet,
 } from "../../core/contract/product-types.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
-import { msOf, textArray } from "../../core/postgres/values.ts";
+import { msOf, textArray, timeOf } from "../../core/postgres/values.ts";
 import { readRecorded } from "../../core/store/withdrawals.ts";
+import { epochMs, isoTime } from "../../lib/time.ts";
 import { FinerAmount, readNumbers } from "./bill-numbers.ts";
 import type { ChainStart } from "./chains.ts";
 import { Chain, type ChainBill } from "./check-chain.ts";
-import { timeOf } from "./coverage.ts";
 import { movedBy, type Rules, Tallies, type TypeTally, untestable } from "./rules.ts";
 
 type Reading = {
@@ -168,7 +168,7 @@ function billsOf(
         and bills.coin = chosen.coin
         and bills.c_time >= chosen.since
         -- A constant, from which Postgres knows that these are few.
-        and bills.c_time >= ${timeOf(Math.min(...starts.map(({ since }) => since)))}::timestamptz`;
+        and bills.c_time >= ${timeOf(Math.min(...starts.map(({ since }) => since)))}`;
   return sql`
       select
         bills.product_type,
@@ -194,7 +194,7 @@ function membersOf(starts: readonly ChainStart[]): SQL {
         ${textArray(members.map(({ wallet }) => wallet))}::text[],
         ${textArray(members.map(({ productType }) => productType))}::text[],
         ${textArray(members.map(({ coin }) => coin))}::text[],
-        ${textArray(members.map(({ since }) => timeOf(since)))}::timestamptz[]
+        ${textArray(members.map(({ since }) => (Number.isFinite(since) ? isoTime(epochMs(since)) : "-infinity")))}::timestamptz[]
       ) as chosen (wallet, product_type, coin, since)`;
 }
 

@@ -183,8 +183,9 @@ async function checkBills(
   };
   let checked = (isFull ? undefined : await checkChanged(context)) ?? (await checkWhole(context));
   // A resolved break had contradicted the learned rules, whose evidence must be counted anew.
-  if (!checked.isFull && (await record(context, checked)) > 0) checked = await checkWhole(context);
-  if (checked.isFull) await record(context, checked);
+  if (!checked.isFull && (await storeFound(context, checked)) > 0)
+    checked = await checkWhole(context);
+  if (checked.isFull) await storeFound(context, checked);
   const breaks = await readBreaks(tx, { accounts: [account], productTypes: undefined });
   return {
     isFull: checked.isFull,
@@ -291,7 +292,7 @@ async function findUnsettled(
 }
 
 /** Stores what was found. @returns how many open breaks were not found again. */
-async function record(context: Context, checked: Checked): Promise<number> {
+async function storeFound(context: Context, checked: Checked): Promise<number> {
   const { tx, account, coverage, records } = context;
   const { chains, isFull, starts, tallies, rules } = checked;
   const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));

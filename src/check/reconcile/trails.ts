@@ -122,7 +122,7 @@ function trailOrder<Bill extends Move>(group: Group<Bill>): readonly Bill[] {
   const outer = trails.find((edges) => edges.includes(rest)) ?? [];
   const others = trails
     .filter((edges) => edges !== outer)
-    .toSorted((a, b) => timeOf(a) - timeOf(b));
+    .toSorted((a, b) => firstTime(a) - firstTime(b));
   const turn = outer.indexOf(rest);
   const billsOf = (part: readonly Edge<Bill>[]) => part.flatMap(({ bill }) => bill ?? []);
   return [
@@ -161,7 +161,7 @@ function beginsOf(edges: readonly Edge<Move>[]): readonly Node[] {
 }
 
 /** The time of a trail's first bill. */
-const timeOf = (trail: readonly Edge<Move>[]): number => trail[0]?.bill?.time ?? 0;
+const firstTime = (trail: readonly Edge<Move>[]): number => trail[0]?.bill?.time ?? 0;
 
 /** Follows unused bills from a balance until none is left there, with detours through rings. */
 function trail<Bill>(open: ReadonlyMap<Node, Edge<Bill>[]>, from: Node): readonly Edge<Bill>[] {

@@ -3,14 +3,14 @@ import { sql } from "drizzle-orm";
 import { ExchangeError, UsageError } from "../../lib/errors.ts";
 import { shellWord } from "../../lib/printable.ts";
 import type { Secret } from "../../lib/secret.ts";
-import { type EpochMs, epochMs, hourMs, isoTime } from "../../lib/time.ts";
+import { type EpochMs, hourMs } from "../../lib/time.ts";
 import {
   type Database,
   inTransaction,
   type Queryable,
   type Transaction,
 } from "../postgres/connect.ts";
-import { onlyRow, textArray } from "../postgres/values.ts";
+import { onlyRow, textArray, timeOf } from "../postgres/values.ts";
 import type { KeyAnswer } from "../words/account-state.ts";
 import type { Ledger } from "../words/ledger.ts";
 import { startSlackMs } from "../words/plan.ts";
@@ -215,7 +215,6 @@ export async function forgetCoverage(
   account: string,
   horizon: EpochMs,
 ): Promise<void> {
-  const timeOf = (ms: number) => sql`${isoTime(epochMs(ms))}::timestamptz`;
   await tx.execute(sql`
     delete from windows
     where account = ${account}`);

@@ -127,7 +127,7 @@ const aboutMs = 5 * secondMs;
 type Reconciled = ReadonlyMap<string, { readonly from: number; readonly to: number }>;
 
 /** One statement of all wallets: each has constants of its own, by which the server finds its index. */
-const ofWallets = (
+const ofEachWallet = (
   reconciled: Reconciled,
   rowsOf: (wallet: string, span: { readonly from: number; readonly to: number }) => SQL,
 ): SQL =>
@@ -149,7 +149,7 @@ export async function compareBalances(
   const { rows } = await tx.execute<
     Record<"wallet" | "coin" | "seenAt", string> & { expected: string | null }
   >(
-    ofWallets(
+    ofEachWallet(
       reconciled,
       (wallet, { from, to }) => sql`
       select
@@ -210,7 +210,7 @@ export async function unsettledDifferences(
 ): Promise<readonly DifferingBalance[]> {
   if (reconciled.size === 0) return [];
   const { rows } = await tx.execute<DifferingBalance>(
-    sql`${ofWallets(
+    sql`${ofEachWallet(
       reconciled,
       (wallet, { from, to }) => sql`
       select ${wallet} as wallet, coin, balance::text as balance, expected::text as expected

@@ -29,7 +29,7 @@ export async function withoutRefused(
       .map((ledger) => ledger.probeAgain()),
   );
   const refused = notAvailableOf(ledgers);
-  await record(deps, ledgers, refused, before);
+  await recordNotAvailable(deps, ledgers, refused, before);
   return {
     wanted: ledgers.filter((ledger) => !refused.includes(ledger)),
     notAvailable: refused
@@ -88,7 +88,7 @@ const refusalOf = ({ ledger, refusal }: LedgerRun) => ({
   reason: messageOf(refusal),
 });
 
-async function record(
+async function recordNotAvailable(
   { leased, exchangeNow }: LeasedDeps,
   ledgers: readonly LedgerRun[],
   notAvailable: readonly LedgerRun[],

@@ -19,8 +19,8 @@ import {
   mayContainFeeText,
   productTypesArray,
   unifiedArray,
+  walletColumn,
   walletMoves,
-  walletOf,
   walletSums,
 } from "./wallet-moves.ts";
 
@@ -91,7 +91,7 @@ const words: Words = {
   bill_sums: billSums("bills"),
   bills_any_balance: withAnyBalance("bills"),
   bills_day: dayOf("bills"),
-  bills_wallet: walletOf("bills.product_type"),
+  bills_wallet: walletColumn("bills.product_type"),
   bills_with_balance: withBalance("bills"),
   bills_without_balance: withoutBalance("bills"),
   chain_order: chainOrder(),
@@ -118,7 +118,7 @@ const words: Words = {
   sum_fee_in: sums.feeIn,
   sum_fee_out: sums.feeOut,
   unified_types: unifiedArray,
-  wallet: walletOf("product_type"),
+  wallet: walletColumn("product_type"),
   wallet_amount: moves.amount,
   wallet_fee: moves.fee,
 };

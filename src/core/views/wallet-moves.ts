@@ -6,7 +6,7 @@ import { fundingWallet, spotWallet, unifiedProductTypes } from "../contract/prod
  * `walletOf` of src/core/contract/product-types.ts in SQL. Returns a wallet unchanged.
  * @param productType a column.
  */
-export const walletOf = (productType: string): SQL =>
+export const walletColumn = (productType: string): SQL =>
   sql.raw(`(case when ${isUnifiedText(productType)} then 'UTA' else ${productType} end)`);
 
 /** `isUnified` of src/core/contract/product-types.ts in SQL, of a column. */

@@ -13,7 +13,7 @@ import type { Transaction } from "../../../core/postgres/connect.ts";
 import { msOf, onlyRow, textArray, timeFrom } from "../../../core/postgres/values.ts";
 import { readExchangeTime } from "../../../core/store/known-time.ts";
 import { isLedger } from "../../../core/views/ledgers.ts";
-import { walletOf as walletSql } from "../../../core/views/wallet-moves.ts";
+import { walletColumn } from "../../../core/views/wallet-moves.ts";
 import type { EpochMs } from "../../../lib/time.ts";
 import { readIsSyncAtWork } from "./runs.ts";
 
@@ -127,7 +127,7 @@ async function readLedgers(
         array_position(${textArray(places)}::text[], account || E'\n' || product_type),
         array_position(
           ${textArray(places)}::text[],
-          account || E'\n' || ${walletSql("product_type")}
+          account || E'\n' || ${walletColumn("product_type")}
         )
       ),
       bills desc,

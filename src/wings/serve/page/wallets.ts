@@ -3,7 +3,7 @@ import type { Transaction } from "../../../core/postgres/connect.ts";
 import { isOneOf } from "../../../core/postgres/values.ts";
 import { withAnyBalance } from "../../../core/views/bill-sums.ts";
 import { accountFlags } from "../../../core/views/ledgers.ts";
-import { walletOf } from "../../../core/views/wallet-moves.ts";
+import { walletColumn } from "../../../core/views/wallet-moves.ts";
 import type { EpochMs } from "../../../lib/time.ts";
 import {
   type Asked,
@@ -83,7 +83,7 @@ async function walletsOf(tx: Transaction, accounts: readonly string[]): Promise<
   const { rows } = await tx.execute<Wallet>(sql`
     select
       account,
-      ${walletOf("product_type")} as product,
+      ${walletColumn("product_type")} as product,
       coin,
       sum(case when counted < ${countedMax} then counted else bills end)::float8 as bills
     from (
