@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { findingKinds } from "../src/check/health/kinds.ts";
+import { findingKinds } from "../src/check/health/finding-kinds.ts";
 import { epochMs, hourMs } from "../src/lib/time.ts";
 import { registryOf, type StoredMetrics } from "../src/wings/serve/registry.ts";
 import { findingsTable } from "./support/docs-parts.ts";

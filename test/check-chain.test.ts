@@ -64,7 +64,7 @@ test("a chain follows whatever the ids of one millisecond say", () => {
         return together.map((bill, index) => ({ ...bill, billId: ids[index] ?? "" }));
       });
       const chain = checked(shuffled);
-      expect(chain.residuals).toEqual([]);
+      expect(chain.mismatches).toEqual([]);
       expect(chain.bills).toBe(bills.length);
     }),
     // Of 4,000 such chains, 11 did not follow when bills at the beginning were ordered one millisecond at a time.
@@ -81,8 +81,8 @@ test("a chain counts rounding apart, and a bill that is there twice is no roundi
     })),
   );
   expect([chain.rounded, chain.rounding]).toEqual([2, 0n]);
-  expect(chain.residuals.every(({ isSmall }) => isSmall)).toBe(true);
+  expect(chain.mismatches.every(({ isSmall }) => isSmall)).toBe(true);
   const [, second] = bills;
   const doubled = second && checked(bills.toSpliced(2, 0, { ...second, billId: "9999" }));
-  expect(doubled?.residuals).toMatchObject([{ off: -20n, isSmall: false }]);
+  expect(doubled?.mismatches).toMatchObject([{ off: -20n, isSmall: false }]);
 });

@@ -9,12 +9,7 @@ import { type Config, readConfig } from "../src/accounts/config.ts";
 import { everyLedger } from "../src/accounts/roster.ts";
 import { periodIn } from "../src/books/export/time-zone.ts";
 import { readCloseReport } from "../src/books/report/read-close.ts";
-import {
-  countFindings,
-  readAccepted,
-  readFindings,
-  usualLimits,
-} from "../src/check/health/findings.ts";
+import { readAccepted } from "../src/check/health/accepted.ts";
 import {
   alarms,
   type Finding,
@@ -25,7 +20,9 @@ import {
   remedyOf,
   sentenceOf,
   severityOf,
-} from "../src/check/health/kinds.ts";
+} from "../src/check/health/finding-kinds.ts";
+import { usualLimits } from "../src/check/health/finding-rows.ts";
+import { countFindings, readFindings } from "../src/check/health/findings.ts";
 import { verdictOf } from "../src/check/health/verdict.ts";
 import { exportOptions, planExport } from "../src/commands/export.ts";
 import { status } from "../src/commands/status.ts";

@@ -10,7 +10,7 @@ import { type Environment, variableNames } from "../src/accounts/settings.ts";
 import { columns as exportColumns } from "../src/books/export/columns.ts";
 import { readCloseReport } from "../src/books/report/read-close.ts";
 import { sectionsOf } from "../src/books/report/sections.ts";
-import { findingKinds, kindNames } from "../src/check/health/kinds.ts";
+import { findingKinds, kindNames } from "../src/check/health/finding-kinds.ts";
 import { breakKinds } from "../src/check/reconcile/breaks.ts";
 import type { UnsettledBalance } from "../src/check/reconcile/reconcile.ts";
 import { readUnexplained } from "../src/check/reconcile/unexplained.ts";

@@ -5,8 +5,8 @@
 import { type SQL, sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { chainedLedger } from "../bench/support/chained-ledger.ts";
+import { alarms, remedyOf } from "../src/check/health/finding-kinds.ts";
 import { readFindings } from "../src/check/health/findings.ts";
-import { alarms, remedyOf } from "../src/check/health/kinds.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";

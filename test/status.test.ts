@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Finding } from "../src/check/health/kinds.ts";
+import type { Finding } from "../src/check/health/finding-kinds.ts";
 import type { LedgerStatus } from "../src/check/health/ledger-status.ts";
 import { headLines } from "../src/check/health/verdict.ts";
 import { ledgersTable, recordsTable } from "../src/commands/status.ts";

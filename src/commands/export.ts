@@ -13,8 +13,9 @@ import { type FormatName, formatNames, formatOf } from "../books/export/formats.
 import type { BillSelection } from "../books/export/read-bills.ts";
 import { startExport } from "../books/export/start-export.ts";
 import { dayIn } from "../books/export/time-zone.ts";
-import { readFindings, usualLimits } from "../check/health/findings.ts";
-import { isOfBills } from "../check/health/kinds.ts";
+import { isOfBills } from "../check/health/finding-kinds.ts";
+import { usualLimits } from "../check/health/finding-rows.ts";
+import { readFindings } from "../check/health/findings.ts";
 import { readLedgerTimes } from "../check/health/ledger-status.ts";
 import { headLines, lineOf } from "../check/health/verdict.ts";
 import { isUnified, walletOf } from "../core/contract/product-types.ts";

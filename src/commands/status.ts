@@ -7,14 +7,16 @@ import {
   type Selection,
   selectionOf,
 } from "../accounts/roster.ts";
+import { readAccepted } from "../check/health/accepted.ts";
 import { type ComparedBalance, readComparedBalances } from "../check/health/balances.ts";
 import {
-  countFindings,
-  type FindingCount,
-  readAccepted,
-  readFindings,
-} from "../check/health/findings.ts";
-import { alarms, type Finding, remedyOf, sentenceOf, severityOf } from "../check/health/kinds.ts";
+  alarms,
+  type Finding,
+  remedyOf,
+  sentenceOf,
+  severityOf,
+} from "../check/health/finding-kinds.ts";
+import { countFindings, type FindingCount, readFindings } from "../check/health/findings.ts";
 import {
   type AccountStatus,
   type LedgerStatus,

@@ -5,7 +5,7 @@ import { is } from "drizzle-orm";
 import { getTableConfig, PgTable } from "drizzle-orm/pg-core";
 import { z } from "zod";
 import { variables } from "../../src/accounts/settings.ts";
-import { findingKinds, isHole, kindNames } from "../../src/check/health/kinds.ts";
+import { findingKinds, isHole, kindNames } from "../../src/check/health/finding-kinds.ts";
 import { breakKinds } from "../../src/check/reconcile/breaks.ts";
 import { tables } from "../../src/core/postgres/schema/tables.ts";
 

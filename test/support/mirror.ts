@@ -1,4 +1,4 @@
-import { usualLimits } from "../../src/check/health/findings.ts";
+import { usualLimits } from "../../src/check/health/finding-rows.ts";
 import { accountBills } from "../../src/core/contract/account-bills.ts";
 import type { Query } from "../../src/core/contract/operation.ts";
 import { signature } from "../../src/core/contract/signature.ts";

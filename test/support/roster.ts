@@ -1,6 +1,6 @@
 import type { Account } from "../../src/accounts/account.ts";
 import { type ReadRoster, rosterReader } from "../../src/accounts/roster.ts";
-import { usualLimits } from "../../src/check/health/findings.ts";
+import { usualLimits } from "../../src/check/health/finding-rows.ts";
 
 /** Reads the roster of a configuration that names these accounts. */
 export const rosterOfAccounts = (accounts: readonly Account[]): ReadRoster =>

@@ -1,5 +1,5 @@
+import { sentenceOf } from "../../src/check/health/finding-kinds.ts";
 import { readFindings } from "../../src/check/health/findings.ts";
-import { sentenceOf } from "../../src/check/health/kinds.ts";
 import type { Database } from "../../src/core/postgres/connect.ts";
 import { dayMs, epochMs } from "../../src/lib/time.ts";
 

@@ -1,9 +1,11 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { RosterLedger, Selection } from "../../accounts/roster.ts";
+import { acceptedParts, readAccepted } from "../../check/health/accepted.ts";
 import { readComparedBalances } from "../../check/health/balances.ts";
-import { type Limits, readAccepted, readFindings } from "../../check/health/findings.ts";
-import { type Finding, isOfBills } from "../../check/health/kinds.ts";
-import { acceptedParts, headLines, lineOf } from "../../check/health/verdict.ts";
+import { type Finding, isOfBills } from "../../check/health/finding-kinds.ts";
+import type { Limits } from "../../check/health/finding-rows.ts";
+import { readFindings } from "../../check/health/findings.ts";
+import { headLines, lineOf } from "../../check/health/verdict.ts";
 import { type Break, readBreaks } from "../../check/reconcile/breaks.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
 import { onlyRow, timeText } from "../../core/postgres/values.ts";

@@ -8,9 +8,9 @@ import {
   walletColumn,
   walletMoves,
 } from "../../core/views/wallet-moves.ts";
-import type { Interval } from "../../core/words/intervals.ts";
-import { bookedMaxMs, dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
-import { roundingMin, roundingShareMin } from "../reconcile/judge.ts";
+import { bookedMaxMs, dayMs, epochMs } from "../../lib/time.ts";
+import { roundingMin, roundingShareMin } from "../reconcile/check-chain.ts";
+import type { FindingScope, Span } from "./finding-rows.ts";
 
 /*
  * Opening plus the sum of a period's bills is the closing that the exchange served, if each balance follows from the one
@@ -151,21 +151,12 @@ function stepsOf(accounts: readonly string[] | undefined, { from, to }: Span, is
     ) as shown`;
 }
 
-type Span = { readonly [end in keyof Interval]?: Interval[end] | undefined };
-
-type Asked = {
-  readonly accounts?: readonly string[] | undefined;
-  /** The exchange's time. */
-  readonly now: EpochMs;
-  readonly span?: Span | undefined;
-};
-
 /**
  * The chains with balances that do not follow though the last check found that they do, with the first one. Nothing is
  * said of wallets of which bills were stored since that check: they are `unchecked`.
  * @param span the period. Default the newest days.
  */
-export function unprovenBalances({ accounts, now, span }: Asked): SQL {
+export function unprovenBalances({ accounts, now, span }: FindingScope): SQL {
   const period = span ?? { from: epochMs(now - newestMs) };
   const isOne = isOneOf(accounts);
   const isAnchor = (bill: SQL, type: SQL) => sql`anchor in (${bill}, ${type} || '/' || ${bill})`;

@@ -1,6 +1,7 @@
 import { printableLine } from "../../lib/printable.ts";
 import { type EpochMs, epochMs, hourMs } from "../../lib/time.ts";
-import { formatCounted, formatDuration } from "../../output/text.ts";
+import { formatCounted } from "../../output/text.ts";
+import { type Accepted, acceptedParts } from "./accepted.ts";
 import {
   breaksNamedMax,
   type Finding,
@@ -12,16 +13,7 @@ import {
   sentenceOf,
   severityOf,
   subjectOf,
-} from "./kinds.ts";
-
-/** What is complete with a reservation: accepted discrepancies and losses, and recovered bills. */
-export type Accepted = {
-  /** The sums of accepted differences; decimals as text. */
-  readonly differences: readonly { readonly coin: string; readonly difference: string }[];
-  readonly lostMs: number;
-  /** Whether some of the bills are from tax records, of time before the exchange's 90 days. */
-  readonly isRecovered: boolean;
-};
+} from "./finding-kinds.ts";
 
 export type Verdict = {
   /** The worst kind; undefined where nothing is found. */
@@ -146,20 +138,6 @@ const goodTitle = (accepted?: Accepted): string => {
   const parts = acceptedParts(accepted);
   return parts.length === 0 ? "Complete, and it adds up" : `Complete, with ${parts.join(" and ")}`;
 };
-
-/** The accepted discrepancies and losses in words; empty if there are none. */
-export function acceptedParts({
-  differences = [],
-  lostMs = 0,
-  isRecovered = false,
-}: Partial<Accepted> = {}) {
-  const sums = differences.map(({ coin, difference }) => `${difference} ${printableLine(coin)}`);
-  return [
-    ...(sums.length === 0 ? [] : [`accepted differences of ${sums.join(", ")}`]),
-    ...(lostMs === 0 ? [] : [`accepted lost time of ${formatDuration(lostMs)}`]),
-    ...(isRecovered ? ["bills recovered from tax records"] : []),
-  ];
-}
 
 const bare = {
   ...{

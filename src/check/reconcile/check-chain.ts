@@ -1,5 +1,10 @@
-import { dayMs } from "../../lib/time.ts";
+import { bookedMaxMsOf } from "../../core/contract/product-types.ts";
+import type { Unexplained } from "../../core/postgres/schema/reconciliation-schema.ts";
+import { shortText, withoutZeros } from "../../lib/decimal.ts";
+import { dayMs, epochMs, isoTime } from "../../lib/time.ts";
 import { isFar } from "./bill-numbers.ts";
+import type { FoundBreak, Row } from "./breaks.ts";
+import { type Coverage, unreadPart } from "./coverage.ts";
 import { HeldBills, type Released } from "./held-bills.ts";
 import { type TypeTally, tallyBill } from "./rules.ts";
 import type { Move } from "./trails.ts";
@@ -13,7 +18,7 @@ export type ChainBill = Move & {
 };
 
 /** A balance that is not the last one before it plus what the bills since then move. */
-export type Residual = {
+export type Mismatch = {
   readonly bill: ChainBill;
   /** The bill with the last balance before it. */
   readonly base: ChainBill;
@@ -65,7 +70,7 @@ export class Chain {
   readonly #checkpoints: number[] = [];
   /** The days that have bills, counted from the epoch. */
   readonly days = new Set<number>();
-  readonly residuals: Residual[] = [];
+  readonly mismatches: Mismatch[] = [];
   readonly #options: ChainOptions;
   readonly #held: HeldBills<ChainBill>;
   /** The bill with the last balance, and what was met since. */
@@ -161,7 +166,7 @@ export class Chain {
     if (bill.time >= reconciledThrough)
       this.unjudgedFrom = Math.min(this.unjudgedFrom ?? bill.time, bill.time);
     const untestable = [...this.#untestable];
-    this.residuals.push({ bill, base, expected, balance: after, off, steps, isSmall, untestable });
+    this.mismatches.push({ bill, base, expected, balance: after, off, steps, isSmall, untestable });
     return isSmall ? "follows" : "off";
   }
 
@@ -172,4 +177,148 @@ export class Chain {
       Math.abs(base.time - time) <= bookedMaxMs || Math.abs(bill.time - time) <= bookedMaxMs;
     return near.filter(isBeside).length === 2;
   }
+}
+
+// A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
+export const roundingShareMin = 0.01;
+export const roundingMin = 3;
+
+/** Whether a chain rounds, judged from all of its bills. */
+export const doesRound = ({ tested, rounded }: { tested: number; rounded: number }): boolean =>
+  rounded >= roundingMin && rounded >= tested * roundingShareMin;
+
+export type ChainFacts = {
+  readonly coverage: Coverage | undefined;
+  readonly doesRound: boolean;
+  /** How many decimal places the check computed with. */
+  readonly decimals: number;
+};
+
+/** Whether a balance is certainly wrong: one that is not judged yet, or only rounded, may be right. */
+const isCertain = ({ bill, isSmall }: Mismatch, { coverage, doesRound }: ChainFacts): boolean =>
+  !(isSmall && doesRound) && bill.time < (coverage?.reconciledThrough ?? Number.POSITIVE_INFINITY);
+
+/**
+ * Whether a balance is wrong that is not a stored break. Only a check of all bills can tell whether it is a
+ * new break, or shows another rule or a habit of rounding.
+ */
+export function hasNewMismatch(
+  chains: readonly { readonly chain: Chain; readonly facts: ChainFacts }[],
+  stored: readonly Pick<Row, "ledger" | "coin" | "anchor" | "difference">[],
+): boolean {
+  const nameOf = (...parts: readonly (string | null)[]) => JSON.stringify(parts);
+  const names = new Set(
+    stored.map(({ ledger, coin, anchor, difference }) =>
+      nameOf(ledger, coin, anchor, withoutZeros(difference ?? "")),
+    ),
+  );
+  return chains.some(({ chain, facts }) =>
+    chain.mismatches.some((mismatch) => {
+      const difference = shortText({ units: mismatch.off, scale: facts.decimals });
+      const anchor = anchorOf(chain.wallet, mismatch);
+      return (
+        isCertain(mismatch, facts) &&
+        !names.has(nameOf(chain.wallet, chain.coin, anchor, difference))
+      );
+    }),
+  );
+}
+
+/** What must be explained: a balance that is certainly wrong, of time when all product types of the wallet were read. */
+const mustBeExplained = (mismatch: Mismatch, facts: ChainFacts): boolean =>
+  isCertain(mismatch, facts) &&
+  mismatch.base.time >= (facts.coverage?.sharedFrom ?? Number.NEGATIVE_INFINITY);
+
+/** The balances of a chain that neither bills nor a break explain. */
+export const unexplainedOf = (
+  { mismatches }: Pick<Chain, "mismatches">,
+  facts: ChainFacts,
+): readonly Unexplained[] =>
+  mismatches
+    .filter((mismatch) => mismatch.untestable.length > 0 && mustBeExplained(mismatch, facts))
+    .map(({ bill, off, untestable }) => ({
+      at: timeTextOf(bill.time),
+      difference: shortText({ units: off, scale: facts.decimals }),
+      types: untestable,
+    }));
+
+/** The breaks of a chain, with what the data can say about why. */
+export function breaksOf(chain: Chain, facts: ChainFacts): readonly FoundBreak[] {
+  const tolerance = 10n ** BigInt(facts.decimals - 8);
+  const undoes = (earlier: Mismatch | undefined, later: Mismatch | undefined): boolean =>
+    earlier !== undefined &&
+    later !== undefined &&
+    !earlier.isSmall &&
+    !later.isSmall &&
+    earlier.bill.billId === later.base.billId &&
+    earlier.bill.productType === later.base.productType &&
+    !isFar(earlier.off + later.off, 0n, BigInt(earlier.steps + later.steps) * tolerance);
+  return chain.mismatches.flatMap((mismatch, index) => {
+    if (mismatch.untestable.length > 0 || !mustBeExplained(mismatch, facts)) return [];
+    if (undoes(chain.mismatches[index - 1], mismatch)) return [];
+    const isUndone = undoes(mismatch, chain.mismatches[index + 1]);
+    return [breakOf(chain, mismatch, isUndone, facts)];
+  });
+}
+
+function breakOf(
+  { wallet, coin }: Chain,
+  mismatch: Mismatch,
+  isUndone: boolean,
+  { coverage, decimals }: ChainFacts,
+): FoundBreak {
+  const { bill, base } = mismatch;
+  const text = (units: bigint) => shortText({ units, scale: decimals });
+  const lateMs = bookedMaxMsOf(wallet);
+  const between = {
+    from: Math.min(base.time, bill.time) - lateMs,
+    to: Math.max(base.time, bill.time),
+  };
+  const unread = unreadPart(coverage?.read ?? [], between.from, between.to);
+  const difference = text(mismatch.off);
+  const opposite = text(-mismatch.off);
+  return {
+    kind: unread === undefined ? "balance" : "unread",
+    ledger: wallet,
+    coin,
+    anchor: anchorOf(wallet, mismatch),
+    happenedAt: timeTextOf(bill.time),
+    expected: text(mismatch.expected),
+    observed: text(mismatch.balance),
+    difference,
+    firstBadBill: bill.billId,
+    firstBadProductType: bill.productType === wallet ? null : bill.productType,
+    lastGoodBill: base.billId,
+    lastGoodProductType: base.productType === wallet ? null : base.productType,
+    explanation: explanationOf(mismatch, { isUndone, unread, difference, opposite }),
+  };
+}
+
+const timeTextOf = (ms: number): string => isoTime(epochMs(ms));
+
+/** Two categories of a unified account may have the same id. */
+const anchorOf = (wallet: string, { bill }: Mismatch): string =>
+  bill.productType === wallet ? bill.billId : `${bill.productType}/${bill.billId}`;
+
+type Seen = {
+  readonly isUndone: boolean;
+  readonly unread: ReturnType<typeof unreadPart>;
+  readonly difference: string;
+  readonly opposite: string;
+};
+
+/** What the data says about a balance that does not follow. */
+function explanationOf(
+  { isSmall }: Mismatch,
+  { isUndone, unread, difference, opposite }: Seen,
+): string {
+  if (unread !== undefined)
+    return `not all time between the two bills was read: ${timeTextOf(unread.from)} to ${timeTextOf(unread.to)}`;
+  if (isUndone) return "this bill's balance is wrong; the next one is right again";
+  if (isSmall)
+    return "a discrepancy of one unit in the last place; the other balances of this ledger are exact";
+  return (
+    `one of three: bills that add up to ${difference} are missing before this one; bills before it that add up ` +
+    `to ${opposite} do not belong there; the amount, the fee or the balance of this one is wrong by as much`
+  );
 }

@@ -29,8 +29,14 @@ import {
   writeChains,
 } from "./chains.ts";
 import type { Chain } from "./check-chain.ts";
+import {
+  breaksOf,
+  type ChainFacts,
+  doesRound,
+  hasNewMismatch,
+  unexplainedOf,
+} from "./check-chain.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
-import { breaksOf, doesRound, isAnythingNew, type Judged, unexplainedOf } from "./judge.ts";
 import {
   areLegsAmong,
   findBalanceBreaks,
@@ -234,11 +240,11 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
   if (starts === undefined) return undefined;
   const checked = { ...(await check(context, rules, starts)), isFull: false };
   if (isAnyUnlearned(rules.rules, checked.tallies.all)) return undefined;
-  const judged = checked.chains.map((chain) => ({
+  const checkedChains = checked.chains.map((chain) => ({
     chain,
-    judged: judgedOf(chain, checked, context),
+    facts: factsOf(chain, checked, context),
   }));
-  return isAnythingNew(judged, await readStoredBreaks(tx, account)) ? undefined : checked;
+  return hasNewMismatch(checkedChains, await readStoredBreaks(tx, account)) ? undefined : checked;
 }
 
 async function checkWhole(context: Context): Promise<Checked> {
@@ -252,11 +258,11 @@ async function checkWhole(context: Context): Promise<Checked> {
 }
 
 /** What the judge of a chain must know. */
-function judgedOf(
+function factsOf(
   chain: Chain,
   { isFull, decimals }: Checked,
   { coverage, records }: Context,
-): Judged {
+): ChainFacts {
   const chainRecord = isFull ? undefined : records.get(chainKey(chain));
   return {
     coverage: coverage.get(chain.wallet),
@@ -297,7 +303,7 @@ async function storeFound(context: Context, checked: Checked): Promise<number> {
   const { chains, isFull, starts, tallies, rules } = checked;
   const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));
   const breaks = [
-    ...chains.flatMap((chain) => breaksOf(chain, judgedOf(chain, checked, context))),
+    ...chains.flatMap((chain) => breaksOf(chain, factsOf(chain, checked, context))),
     ...(areLegsCompared ? await findTransferBreaks(tx, account) : []),
     ...(await findLoanToValueBreaks(tx, account)),
     ...(await findBalanceBreaks(tx, account, reconciledTimes(coverage))),
@@ -319,7 +325,7 @@ async function storeFound(context: Context, checked: Checked): Promise<number> {
   if (isFull) await writeRules(tx, account, rules.rules);
   await writeChains(tx, account, chains, {
     ...{ isFull, starts, records, coverage },
-    unexplainedOf: (chain) => unexplainedOf(chain, judgedOf(chain, checked, context)),
+    unexplainedOf: (chain) => unexplainedOf(chain, factsOf(chain, checked, context)),
   });
   return resolved;
 }

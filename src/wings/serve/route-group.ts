@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
 import type { ReadRoster } from "../../accounts/roster.ts";
-import type { Limits } from "../../check/health/findings.ts";
+import type { Limits } from "../../check/health/finding-rows.ts";
 import type { Log } from "../../commands/log.ts";
 import type { Queryable, Read, ReadAtOnce } from "../../core/postgres/connect.ts";
 import { explained } from "../../core/postgres/database-errors.ts";

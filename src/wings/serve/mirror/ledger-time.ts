@@ -1,5 +1,5 @@
 import { sql } from "drizzle-orm";
-import type { HoleKind } from "../../../check/health/kinds.ts";
+import type { HoleKind } from "../../../check/health/finding-kinds.ts";
 import { readLedgerTimes, type StoredTimes } from "../../../check/health/ledger-status.ts";
 import { billsApiOf } from "../../../core/contract/bills-api.ts";
 import { parseExactJson } from "../../../core/contract/json.ts";

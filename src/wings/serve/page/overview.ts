@@ -1,12 +1,9 @@
 import { sql } from "drizzle-orm";
 import type { ReadRoster } from "../../../accounts/roster.ts";
-import {
-  countFindings,
-  type Limits,
-  readAccepted,
-  readFindings,
-} from "../../../check/health/findings.ts";
-import type { Finding, Kind } from "../../../check/health/kinds.ts";
+import { readAccepted } from "../../../check/health/accepted.ts";
+import type { Finding, Kind } from "../../../check/health/finding-kinds.ts";
+import type { Limits } from "../../../check/health/finding-rows.ts";
+import { countFindings, readFindings } from "../../../check/health/findings.ts";
 import { type Verdict, verdictOf } from "../../../check/health/verdict.ts";
 import { walletOf } from "../../../core/contract/product-types.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";

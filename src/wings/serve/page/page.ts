@@ -1,4 +1,4 @@
-import { type Finding, severityOf } from "../../../check/health/kinds.ts";
+import { type Finding, severityOf } from "../../../check/health/finding-kinds.ts";
 import { readLoans } from "../../../check/health/ledgers.ts";
 import { type HeadLine, headLines } from "../../../check/health/verdict.ts";
 import type { Transaction } from "../../../core/postgres/connect.ts";
