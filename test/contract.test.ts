@@ -483,6 +483,8 @@ describe("types that only tax records name", () => {
     ["burst_open_long", "burst_open_long", "liquidation"],
     ["transfer_to_future_copytrade", "transfer_to_future_copytrade", "transfer"],
     ["transfer_from_future_copytrade", "transfer_from_future_copytrade", "transfer"],
+    ["transfer_in", "transfer_in", "transfer"],
+    ["transfer_out", "transfer_out", "transfer"],
   ])("%s is %s", (futureTaxType, businessType, category) => {
     const reading = taxApiOf("USDT-FUTURES")?.read({
       ...{ id: "1", symbol: "", marginCoin: "USDT", futureTaxType, amount: "1", fee: "0", ts: "1" },
@@ -524,6 +526,7 @@ describe("a type of a wallet counts by its name, else by its group", () => {
     ["financial/financial_lock_out", "transfer"],
     ["financial/FINANCIAL_DUAL_USER_FREEZING_OUT", "transfer"],
     ["financial/LOCK_RELEASE_USER_IN", "transfer"],
+    ["financial/POOL_X_SUB_OUT", "transfer"],
     ["financial/BATCH_INTEREST_USER_IN", "interest"],
     ["loan/interest", "interest"],
     ["loan/borrow", "loan"],
@@ -537,7 +540,13 @@ describe("a type of a wallet counts by its name, else by its group", () => {
     ["fiat/BUY", "spot"],
     ["other/", "unclassified"],
     ["/", "unclassified"],
-    ["on_chain/never seen", "unclassified"],
+    ["other/INNER_ADDRESS_WITHDRAW_IN", "deposit"],
+    ["withdraw/INNER_ADDRESS_WITHDRAW_IN", "deposit"],
+    ["on_chain/transfer_out", "transfer"],
+    ["cfd/", "transfer"],
+    ["pay/", "transfer"],
+    ["paptrading/", "transfer"],
+    ["debit/never seen", "unclassified"],
     ["interest", "unclassified"],
   ])("%s: %s", (code, category) => {
     expect(categoryOfWalletType(code)).toBe(category);
@@ -554,6 +563,16 @@ describe("a type of a wallet counts by its name, else by its group", () => {
     ["Fiat withdrawal success - Deduct", "withdrawal"],
     ["Copy Trade expense", "copy"],
     ["System charges fees", "fee-bills"],
+    ["Position profit", "interest"],
+    ["Financial", "transfer"],
+    ["Closing of trading bot position", "transfer"],
+    ["Gains", "conversion"],
+    ["Consumption", "conversion"],
+    ["Increase exchange rate", "conversion"],
+    ["Reduce exchange rate", "conversion"],
+    ["Fiat", "spot"],
+    ["FIAT_BALANCE_BUY_OR_SELL_USER_OUT", "spot"],
+    ["Deposit credited", "deposit"],
     ["", "unclassified"],
   ])("tax records call it %j: %s", (spotTaxType, category) => {
     const reading = taxApiOf("SPOT")?.read({

@@ -121,6 +121,8 @@ export const taxBusinessTypes: readonly BusinessType[] = [
   ),
   type("transfer_from_future_copytrade", "transfer", "transfer in from copy trading"),
   type("transfer_to_future_copytrade", "transfer", "transfer out to copy trading"),
+  type("transfer_in", "transfer", "transfer in"),
+  type("transfer_out", "transfer", "transfer out"),
 ];
 
 /** Types of the spot and the funding wallet: see {@link groupedType}. Others count by {@link categoryOfWalletType}. */
@@ -145,6 +147,11 @@ const groupCategories: ReadonlyMap<string, Category> = new Map([
   ["convert", "conversion"],
   ["strategy", "transfer"],
   ["trace", "copy"],
+  // What unified accounts call MT5, BGPAY, ON_CHAIN and PAPTRADING transfers.
+  ["cfd", "transfer"],
+  ["pay", "transfer"],
+  ["on_chain", "transfer"],
+  ["paptrading", "transfer"],
   // Coins bought or sold for money that no wallet holds. The exchange writes fait.
   ["fait", "spot"],
   ["fiat", "spot"],
@@ -162,9 +169,12 @@ const groupAndName = (type: string): readonly [string, string] => {
   return [type.slice(0, at), type.slice(at + 1)];
 };
 
+/** A name as it is compared: names come in either case, and with other separators or none. */
+const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "");
+
 /**
- * Names that tell more than their group, or have none: those of spot tax records. They come in either case and with other
- * separators, and are listed in lower case with `_`. Source: the operations' pages, and public clients of real accounts.
+ * Names that tell more than their group, or have none: those of spot tax records. Source: the operations' pages, and public
+ * clients and tax tools of real accounts.
  */
 const nameCategories: ReadonlyMap<string, Category> = new Map(
   Object.entries({
@@ -175,14 +185,16 @@ const nameCategories: ReadonlyMap<string, Category> = new Map(
       ...["financial_dual_user_freezing_out", "lock_release_user_in", "subscribe", "redemption"],
       // That of trading bots and of copy trading.
       ...["automatic_deposit", "automatic_withdrawal"],
+      ...["opening_of_trading_bot_position", "closing_of_trading_bot_position"],
       ...["trace_transfer_user_in", "trace_transfer_user_out", "trace_transfer_refund_in"],
       ...["trace_lock_user_in", "trace_lock_user_out"],
       // Coins that are held back stay the owner's.
       ...["system_lock", "user_lock", "system_lock_up", "user_lock_up", "unlock_locked_order"],
       ...["manage_background_lock_positions", "the_locked_order_is_returned_to_the_system"],
-      ...["withdrawal_frozen", "withdrawal_unfreeze", "delegate", "undelegate"],
+      ...["withdrawal_frozen", "withdrawal_unfreeze", "delegate", "undelegate", "financial"],
     ],
-    interest: ["interest", "batch_interest_user_in", "dividend"],
+    // What a coin that bears interest pays is a position's profit.
+    interest: ["interest", "batch_interest_user_in", "position_profit"],
     bonus: [
       ...["airdrop_rewards", "airdrop_reward_a", "airdrop_reward_b", "rebate_rewards", "reward"],
       ...["usdt_contract_rewards", "mix_contract_rewards", "lotto_rewards", "activity_issuance"],
@@ -196,17 +208,20 @@ const nameCategories: ReadonlyMap<string, Category> = new Map(
     "fee-bills": ["user_fees", "system_charges_fees", "fast_withdrawal_fee"],
     deposit: [
       ...["fiat_deposit", "fiat_recharge_in", "fiat_balance_success_user_in"],
-      "fiat_bank_transfer_deposit_success_user_in_v2",
+      ...["fiat_bank_transfer_deposit_success_user_in_v2", "deposit_credited"],
+      // From another user of the exchange.
+      "inner_address_withdraw_in",
     ],
     withdrawal: ["fiat_withdrawal_success_deduct", "fiat_balance_user_out"],
     conversion: [
       ...["order_exchange_in", "order_exchange_out"],
       ...["small_exchange_user_in", "small_exchange_user_out"],
+      ...["gains", "consumption", "increase_exchange_rate", "reduce_exchange_rate"],
     ],
-    spot: ["buy_with_card"],
+    spot: ["buy_with_card", "fiat", "fiat_balance_buy_or_sell_user_out"],
     loan: ["repayment"],
   } satisfies Partial<Record<Category, readonly string[]>>).flatMap(([category, names]) =>
-    names.map((name) => [name, category as Category] as const),
+    names.map((name) => [plain(name), category as Category] as const),
   ),
 );
 
@@ -214,8 +229,7 @@ const nameCategories: ReadonlyMap<string, Category> = new Map(
 export function categoryOfWalletType(type: string): Category {
   if (!type.includes("/")) return "unclassified";
   const [group, name] = groupAndName(type.toLowerCase());
-  const plainName = name.replaceAll(/[^a-z0-9]+/g, "_");
-  return nameCategories.get(plainName) ?? groupCategories.get(group) ?? "unclassified";
+  return nameCategories.get(plain(name)) ?? groupCategories.get(group) ?? "unclassified";
 }
 
 /** The types of nearly all bills: of trades and funding. An index holds the others. */
