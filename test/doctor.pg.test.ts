@@ -249,6 +249,12 @@ const broken: readonly [
     ["FAIL tables +not there: withdrawals; restore a backup into an empty database"],
   ],
   [
+    "a table of another program that has a name of ours, in a new database",
+    { isEmpty: true, before: (db) => db.execute("create table runs ()") },
+    1,
+    ['FAIL migrations .*relation "runs" already exists.*; use an empty database, or remove them'],
+  ],
+  [
     "a database that is newer than the program",
     {
       before: (db) =>

@@ -203,6 +203,21 @@ test("breaks of the older kinds are of the new ones, and those of one bill stay 
   ]);
 });
 
+test("what others made of a table keeps a migration from dropping it, and is named", async () => {
+  await using database = await emptyDatabase();
+  {
+    await using earlier = openDatabase(database.url);
+    const before = journal.entries.filter(({ tag }) => tag < "0012").map(({ when }) => when);
+    await inTransaction(earlier.db, (tx) => migrateTo(tx, before));
+  }
+  await query(database.url, "create view mine as select * from type_days");
+  await expect(migrateAt(database.url)).rejects.toThrow(
+    /depend on it: view mine depends on table type_days, 2BP01\): drop these objects, run .*, and create them again;/,
+  );
+  await query(database.url, "drop view mine");
+  expect(await migrateAt(database.url)).toMatchObject({ migrations: migrationsCount - 12 });
+});
+
 test("a database of the first migration alone keeps what the second one renames", async () => {
   await using database = await emptyDatabase();
   {

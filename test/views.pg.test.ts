@@ -85,7 +85,7 @@ test.each([
      create schema bi;
      create materialized view bi.days as select day from analytics.daily_rollforward;
      create view bi.weeks as select day from bi.days`,
-    /materialized view bi\.days depends on view analytics\.daily_rollforward; view bi\.weeks depends on .*\. Drop these objects, run bill-sync db migrate, and create them again$/,
+    /materialized view bi\.days depends on view analytics\.daily_rollforward; view bi\.weeks depends on .*, 2BP01\): drop these objects, run bill-sync db migrate, and create them again;/,
     "drop schema bi cascade",
   ],
   [
@@ -103,4 +103,13 @@ test.each([
   expect(await query(database.url, definitions)).toEqual(before);
   await query(database.url, remedy);
   expect(await migrateAt(database.url)).toMatchObject({ areViewsNew: true });
+});
+
+test("an object in a new database that has a view's name is told, and no migration drops it", async () => {
+  await using database = await testDatabase({ isEmpty: true });
+  await query(database.url, "create schema analytics; create view analytics.breaks as select 1");
+  await expect(migrateAt(database.url)).rejects.toThrow(
+    /bill-sync cannot make analytics\.breaks, since another object has that name: rename it/,
+  );
+  expect(await query(database.url, "select from analytics.breaks")).toHaveLength(1);
 });

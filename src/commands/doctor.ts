@@ -35,7 +35,7 @@ import { onlyRow, textArray } from "../core/postgres/values.ts";
 import { noStates, readAccountStates } from "../core/store/accounts/account-states.ts";
 import { readShortLedgers, shortText } from "../core/store/bill-counts.ts";
 import { Leases } from "../core/store/lease.ts";
-import { type MigrationState, migrationState, refuseUnfitServer } from "../core/store/migrate.ts";
+import { migrationState, refuseUnfitServer, tryMigrations } from "../core/store/migrate.ts";
 import { assertSomethingToRead, identifyAccount } from "../core/sync/account-mode.ts";
 import { LedgerReader } from "../core/sync/ledger-reader.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -175,7 +175,7 @@ async function checkDatabase(
     const { db, url } = database;
     const place = "url" in where ? placeOf(url.reveal()) : "embedded";
     report("database", await tried(() => checkServer(db, place)));
-    report("migrations", await tried(async () => migrationsCheck(await migrationState(db))));
+    report("migrations", await tried(() => checkMigrations(db)));
   }
   if ("dataDir" in where) report("disk", await tried(() => checkDisk(where.dataDir, database?.db)));
   return database || undefined;
@@ -249,7 +249,9 @@ async function checkBills(db: Database): Promise<Found> {
   );
 }
 
-function migrationsCheck({ applied, pending, areViewsOld }: MigrationState): Found {
+async function checkMigrations(db: Database): Promise<Found> {
+  const { applied, pending, areViewsOld } = await migrationState(db);
+  if (applied === 0) await tryMigrations(db);
   if (!areViewsOld && pending === 0) return ok(`up to date (${applied} applied)`);
   const left =
     applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;

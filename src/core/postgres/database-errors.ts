@@ -53,6 +53,7 @@ const remedies: Readonly<Record<string, string>> = {
   "25P03": "this program was frozen during a transaction, which was undone; run again",
   "28000": "check the user in DATABASE_URL and the server's pg_hba.conf",
   "28P01": "check the user and the password in DATABASE_URL",
+  "2BP01": "drop these objects, run bill-sync db migrate, and create them again",
   "3D000": "create the database, or correct its name in DATABASE_URL",
   "40001": "another session was in the way; run again",
   "40P01": "another session was in the way; run again",
@@ -125,7 +126,9 @@ export function explained(error: unknown): unknown {
   const remedy = remedyOfOwn(cause) ?? remedyOf(code, message);
   // The cause, because Drizzle's own message is the statement with all its values.
   if (remedy === undefined && !isServers) return cause;
-  const what = isServers ? `${message}, ${code}` : message;
+  // Of this code, the detail names what depends. Those of others have values.
+  const detail = isServers && code === "2BP01" ? `: ${cause.detail?.replaceAll("\n", "; ")}` : "";
+  const what = isServers ? `${message}${detail}, ${code}` : message;
   const tail = remedy === undefined ? "" : `: ${remedy}`;
   // Told apart by its message: a statement that somebody cancelled has the same code, and may be retried. In
   // another language than English it counts as overdue.

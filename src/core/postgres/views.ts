@@ -29,11 +29,9 @@ export async function areViewsCurrent(db: Queryable, views: readonly View[]): Pr
  * Recreates all views where one differs from its file. Call it in a transaction
  * that holds the migration lock.
  * @returns whether it did.
- * @throws DatabaseError where an object that is not this program's is in the way.
  */
 export async function makeViews(tx: Transaction, views: readonly View[]): Promise<boolean> {
   if (await areViewsCurrent(tx, views)) return false;
-  await refuseForeignNames(tx, views);
   await dropForgottenViews(tx, views);
   if (!(await replaceViews(tx, views))) {
     await dropViews(tx, views);
@@ -91,26 +89,24 @@ async function dropViews(
   const names = views.map(
     ({ schema, name }) => sql`${sql.identifier(schema)}.${sql.identifier(name)}`,
   );
-  try {
-    await tx.execute(sql`drop view if exists ${sql.join(names, sql`, `)}`);
-  } catch (error) {
-    const failure = serverErrorOf(error);
-    if (failure?.code !== "2BP01") throw error;
-    throw new DatabaseError(
-      "the views of schema analytics must be made anew, and objects that are not this program's " +
-        `depend on them: ${failure.detail?.replaceAll("\n", "; ")}. Drop these objects, run ` +
-        "bill-sync db migrate, and create them again",
-      { cause: failure },
-    );
-  }
+  await tx.execute(sql`drop view if exists ${sql.join(names, sql`, `)}`);
 }
 
-/** Refuses to replace objects that have a view's name but were not created by this program. */
-async function refuseForeignNames(tx: Transaction, views: readonly View[]): Promise<void> {
+/**
+ * Refuses to replace objects that have a view's name but were not created by this program. Call it before
+ * migrations, which drop views by their names.
+ * @param areAnyOurs whether there is the table of the views that this program made.
+ */
+export async function refuseForeignNames(
+  tx: Transaction,
+  views: readonly View[],
+  areAnyOurs: boolean,
+): Promise<void> {
+  const isOurs = areAnyOurs ? sql`relname in (select name from analytics_views)` : sql`false`;
   const { rows } = await tx.execute<{ name: string }>(sql`
     select nspname || '.' || relname as name
     from ${objectsNamedAs(views)}
-    where relname not in (select name from analytics_views)
+    where not (${isOurs})
     order by nspname, relname`);
   if (rows.length === 0) return;
   const names = rows.map(({ name }) => name).join(", ");

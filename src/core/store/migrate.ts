@@ -10,7 +10,7 @@ import {
   type Transaction,
 } from "../postgres/connect.ts";
 import { onlyRow } from "../postgres/values.ts";
-import { areViewsCurrent, makeViews } from "../postgres/views.ts";
+import { areViewsCurrent, makeViews, refuseForeignNames } from "../postgres/views.ts";
 import { readViews } from "../views/views.ts";
 import { seedBusinessTypes } from "./reference/stored-business-types.ts";
 
@@ -47,7 +47,7 @@ export async function migrate(db: Database, folder = migrationsFolder): Promise<
   const migrations = readMigrationFiles({ migrationsFolder: folder });
   const migrated = (await isCurrent(db, migrations))
     ? { migrations: 0, areViewsNew: false }
-    : await applyPending(db, migrations);
+    : await migrating(db, (tx) => apply(tx, migrations));
   await seedBusinessTypes(db);
   return migrated;
 }
@@ -129,12 +129,23 @@ async function timesIn(db: Queryable, table: SQL): Promise<readonly number[]> {
 }
 
 /**
- * Applies what is pending in one transaction, the journal and the views included. Drizzle's own migrator
+ * Applies the migrations and undoes them: may this user, and is nothing in the way? For a new database, where they take a second.
+ * @throws DatabaseError where a migration would fail.
+ */
+export const tryMigrations = (db: Database): Promise<void> =>
+  migrating(db, async (tx) => {
+    await tx.execute(sql`savepoint before`);
+    await apply(tx, readMigrationFiles({ migrationsFolder }));
+    await tx.execute(sql`rollback to savepoint before`);
+  });
+
+/**
+ * Runs work in one transaction, the journal and the views included. Drizzle's own migrator
  * takes no lock, and a lock around it needs a second connection, which a small pooler may not have.
  */
-async function applyPending(db: Database, migrations: readonly MigrationMeta[]): Promise<Migrated> {
+async function migrating<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
   try {
-    return await inTransaction(db, (tx) => apply(tx, migrations), {
+    return await inTransaction(db, work, {
       statementMaxMs,
       // Waits for another process that migrates.
       lockMaxMs: statementMaxMs,
@@ -181,6 +192,7 @@ export async function migrateTo(tx: Transaction, times: readonly number[]): Prom
 
 /** @returns how many were applied. */
 async function applyTables(tx: Transaction, migrations: readonly MigrationMeta[]): Promise<number> {
+  await refuseForeignNames(tx, readViews(), await exists(tx, "public.analytics_views"));
   await makeJournal(tx);
   const pending = await pendingMigrations(tx, migrations);
   for (const { sql: statements, hash, folderMillis } of pending) {
@@ -218,7 +230,7 @@ const mayNotMigrate = (cause: DatabaseError): DatabaseError =>
   new DatabaseError(
     `the database needs a migration, and this user may not make it (${messageOf(cause.cause)}): run ` +
       "bill-sync db migrate as the owner of the tables, with the owner's DATABASE_URL, and run again; " +
-      "or let this user create schemas in the database and tables in schema public",
+      "or let this user create schemas in the database, and tables in schemas public, analytics and drizzle",
     { cause },
   );
 
