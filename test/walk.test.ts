@@ -161,7 +161,7 @@ function walkPages(pages: Pages) {
       async pause() {
         pauses.push(walked.asked.length);
       },
-      doubt: (what) => void doubts.push(what),
+      tell: (what) => void doubts.push(what),
     },
   );
   const stored = () => walked.commits.flatMap(({ bills }) => bills.map(({ billId }) => billId));
@@ -549,7 +549,7 @@ describe("the questions of a window", () => {
       );
       for (const { billId } of rows) if (billId) served.add(billId);
       const endId = page.endId || undefined;
-      const doubt = questions.judge({ rows, endId, servedFrom: from });
+      const doubt = questions.advance({ rows, endId, servedFrom: from });
       if (doubt !== undefined) doubts.push(doubt);
     }
     const missing = ledger.bills[productType].filter(({ billId }) => !served.has(billId));
@@ -812,8 +812,8 @@ describe("the questions of a window", () => {
       });
       const rows = Array.from({ length: 100 }, () => ({ billId: undefined, cTime: undefined }));
       const answer = { rows, endId: undefined, servedFrom: from };
-      expect(questions.judge(answer)).toMatch(/no row of a full page has an id/);
-      expect(questions.judge({ ...answer, rows: rows.slice(1) })).toBe(undefined);
+      expect(questions.advance(answer)).toMatch(/no row of a full page has an id/);
+      expect(questions.advance({ ...answer, rows: rows.slice(1) })).toBe(undefined);
     });
   });
 

@@ -28,7 +28,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
 `,
     },
     "a part called read by the first page": {
-      "const hasPassed = this.#doubt === undefined && this.#hasPassedItsWindow;":
+      "const hasPassed = this.#contradiction === undefined && this.#hasPassedItsWindow;":
         "const hasPassed = this.#walked.window.from > this.#walked.asked.from;",
     },
     "late bills ignored: coverage without the settle lag": {

@@ -5,9 +5,9 @@ import type { PageCommit } from "../../src/core/words/page.ts";
 
 export type WalkDeps = Omit<
   WalkedLedger,
-  "ledger" | "pageLengths" | "expectedBills" | "pause" | "doubt"
+  "ledger" | "pageLengths" | "expectedBills" | "pause" | "tell"
 > &
-  Partial<Pick<WalkedLedger, "pageLengths" | "pause" | "doubt">> & {
+  Partial<Pick<WalkedLedger, "pageLengths" | "pause" | "tell">> & {
     readonly commitPage: (page: PageCommit) => Promise<void>;
     readonly partsWanted?: (pagesLeft: number) => number;
     /** Called with each window that the walk hands back. */
@@ -23,7 +23,7 @@ export async function walkWindow(
   const nothing = {
     expectedBills: new Map(),
     pause: async () => undefined,
-    doubt: () => undefined,
+    tell: () => undefined,
   };
   const walked = { ...nothing, pageLengths: new PageLengths(), ...run, ledger };
   const { signal } = new AbortController();
@@ -31,6 +31,7 @@ export async function walkWindow(
   while (!walk.isOver) {
     const page = walk.check(await walk.ask());
     if (page !== undefined) await commitPage(page);
-    for (const part of walk.handBack()) begin?.(part);
+    walk.throwIfContradicted();
+    for (const part of walk.handedBack) begin?.(part);
   }
 }

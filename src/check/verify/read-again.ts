@@ -123,8 +123,8 @@ async function readPiece(
     const rows = readRows(api, page);
     const positions = positionsOf(api, rows);
     const outOfRange = new OutOfRangeRows();
-    outOfRange.judge(positions, page.request);
-    outOfRange.refuseDoubtful(`${isoTime(piece.from)} to ${isoTime(piece.to)}`);
+    outOfRange.sort(positions, page.request);
+    outOfRange.throwIfDoubtful(`${isoTime(piece.from)} to ${isoTime(piece.to)}`);
     pageLengths.learnFrom(page.rows.length);
     const isCut =
       pageLengths.mayBeCut(page.rows.length, pageSizeMax) ||

@@ -119,7 +119,7 @@ export class LedgerRun extends LedgerReader {
     return this.#deps.sleep(emptyPauseMs, signal);
   }
 
-  doubt(what: string): void {
+  tell(what: string): void {
     this.#deps.onProgress({ ledger: this.ledger, event: "doubted", what });
   }
 

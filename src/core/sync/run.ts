@@ -143,7 +143,8 @@ export async function readLedgers(
         const page = walk.check(answer);
         // The last page closes the window: its time is covered.
         if (page !== undefined) await ledger.commit(page, walk.walkedMs);
-        for (const part of walk.handBack()) begin(ledger, part);
+        walk.throwIfContradicted();
+        for (const part of walk.handedBack) begin(ledger, part);
       }
     } catch (error) {
       ledger.fail(error);

@@ -132,7 +132,7 @@ export class PageLengths {
 }
 
 /** The reason why an answer cannot be true, in words. */
-export type Doubt = string;
+export type Contradiction = string;
 
 /**
  * Checks an answer against its witnesses: bills that were served before and belong to this answer, too. An
@@ -141,7 +141,7 @@ export type Doubt = string;
 export function unservedWitness(
   witnesses: readonly LocatedRow[],
   { rows, servedFrom }: { readonly rows: readonly RowPosition[]; readonly servedFrom: EpochMs },
-): Doubt | undefined {
+): Contradiction | undefined {
   const wanted = witnesses.filter(({ cTime }) => cTime >= servedFrom);
   const [first] = wanted;
   if (first === undefined) return undefined;
@@ -150,5 +150,5 @@ export function unservedWitness(
   return isServed ? undefined : missing(first);
 }
 
-export const missing = ({ billId }: LocatedRow): Doubt =>
+export const missing = ({ billId }: LocatedRow): Contradiction =>
   `bill ${billId} was served before and is missing from an answer that should have it`;

@@ -2,7 +2,7 @@ import { secondMs } from "../../../lib/time.ts";
 import { compareIds } from "../../contract/compare-ids.ts";
 import {
   type Answer,
-  type Doubt,
+  type Contradiction,
   type IdTimeOrder,
   isLocated,
   isNumber,
@@ -101,8 +101,8 @@ export class IdWalk {
     return this.#resumeBelow;
   }
 
-  /** Judges the answer to the question. @returns why it cannot be true; the question then stays the same. */
-  judge(answer: Answer): Doubt | undefined {
+  /** Goes on after the answer to the question. @returns why it cannot be true; the question then stays the same. */
+  advance(answer: Answer): Contradiction | undefined {
     const { below, witnesses, spanMs } = this.#asked;
     const rows = leadingRows(answer.rows);
     this.#keepEndId(answer.endId);
@@ -116,8 +116,8 @@ export class IdWalk {
     this.#olderAbove = 0;
     const next = lowestOf(rows);
     const isLower = next !== undefined && this.#isLower(next);
-    const doubt = unservedWitness(witnesses, answer);
-    if (doubt !== undefined) return doubt;
+    const contradiction = unservedWitness(witnesses, answer);
+    if (contradiction !== undefined) return contradiction;
     const overlap = new Set([below?.billId, ...witnesses.map(({ billId }) => billId)]);
     const goesOn = rows.some(({ billId }) => billId !== undefined && !overlap.has(billId));
     if (goesOn) this.#narrowestMs = Math.min(this.#narrowestMs, spanMs);
@@ -178,7 +178,7 @@ export class IdWalk {
   }
 
   /** Decides what is asked after an answer without a lower id, or ends the walk. */
-  #askLower({ rows: all, limit }: Answer, rows: readonly RowPosition[]): Doubt | undefined {
+  #askLower({ rows: all, limit }: Answer, rows: readonly RowPosition[]): Contradiction | undefined {
     const isOverlap = this.#lowest !== undefined && this.idLessThan !== this.#lowest.billId;
     if (isOverlap && all.length >= pageRowsMin) {
       // The overlap's known bills may have filled the page. Fewer, with a witness, are an end as good as an empty page.

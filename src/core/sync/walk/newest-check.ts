@@ -3,7 +3,7 @@ import { pageSizeMax } from "../../contract/account-bills.ts";
 import { compareIds } from "../../contract/compare-ids.ts";
 import {
   type Answer,
-  type Doubt,
+  type Contradiction,
   isLocated,
   type LocatedRow,
   lowestId,
@@ -69,8 +69,8 @@ export class NewestCheck {
     return { startTime, endTime, idLessThan: undefined, limit: pageSizeMax };
   }
 
-  /** Judges the answer to `question`. @returns why the first page cannot have begun with the newest bills. */
-  judge({ rows, limit }: Answer): Doubt | undefined {
+  /** Goes on after the answer to `question`. @returns why the first page cannot have begun with the newest bills. */
+  advance({ rows, limit }: Answer): Contradiction | undefined {
     const [newest = 0, endTime] = [this.#newest, this.#endTime];
     const isUnread = ({ cTime }: LocatedRow) => cTime > newest && cTime < endTime;
     this.#unread ??= rows.filter(isLocated).find(isUnread);

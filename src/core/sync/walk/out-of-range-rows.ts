@@ -30,11 +30,11 @@ export class OutOfRangeRows {
   #lowest: string | undefined;
 
   /**
-   * Judges a page.
-   * @returns its rows of the time that was asked for, and in words what bills are now known to have been booked late.
+   * Sorts the rows of a page by whether they are of the time that was asked for.
+   * @returns those that are, and in words what bills are now known to have been booked late.
    * @throws ExchangeError where nothing of the page is of the time that was asked for, and it was not met before.
    */
-  judge(
+  sort(
     rows: readonly RowPosition[],
     asked: AskedTime,
   ): { readonly inside: readonly RowPosition[]; readonly late: string | undefined } {
@@ -75,7 +75,7 @@ export class OutOfRangeRows {
   }
 
   /** @throws ExchangeError at the end of a window of which bills may be missing. */
-  refuseDoubtful(window: string): void {
+  throwIfDoubtful(window: string): void {
     if (!this.areDoubtful) return;
     const doubtful = [...this.#doubtful.values()];
     throw wrong(

@@ -2,7 +2,7 @@ import { type EpochMs, epochMs } from "../../../lib/time.ts";
 import { pageSizeMax } from "../../contract/account-bills.ts";
 import {
   type Answer,
-  type Doubt,
+  type Contradiction,
   type IdTimeOrder,
   isLocated,
   type LocatedRow,
@@ -102,39 +102,41 @@ export class WindowQuestions {
   }
 
   /**
-   * Judges the answer to `next`.
+   * Goes on after the answer to `next`.
    * @returns why the answer, or an earlier one, cannot be true. The question is then asked again.
    */
-  judge(page: Omit<Answer, "limit">): Doubt | undefined {
+  advance(page: Omit<Answer, "limit">): Contradiction | undefined {
     const question = this.next;
     if (question === undefined) return undefined;
     const { order, lengths } = this.#options;
     // An id that only repeats the question's leads nowhere.
     const endId = page.endId === question.idLessThan ? undefined : page.endId;
     const answer = { ...page, endId, limit: question.limit };
-    if (question.startTime !== undefined) return this.#newestCheck.judge(answer);
+    if (question.startTime !== undefined) return this.#newestCheck.advance(answer);
     const located = answer.rows.filter(isLocated);
     lengths.learnFrom(answer.rows.length);
     order.learnFrom([...this.#lastPage, ...located]);
     if (located.length > 0) this.#lastPage = located;
     this.#known = oldestRow(this.#known ? [...located, this.#known] : located);
     if (!this.#isResumed) this.#newestCheck.learnFrom(answer);
-    const doubt = this.#hasEndedById ? this.#judgeByTime(answer) : this.#judgeById(answer);
+    const contradiction = this.#hasEndedById
+      ? this.#advanceByTime(answer)
+      : this.#advanceById(answer);
     this.#isPagedByTime = order.isPagedByTime;
     this.#beginByTime();
-    return doubt;
+    return contradiction;
   }
 
-  #judgeByTime(answer: Answer): Doubt | undefined {
-    const doubt = this.#byTime?.judge(answer);
-    if (doubt === undefined) this.#byId.learnFrom(answer);
-    return doubt;
+  #advanceByTime(answer: Answer): Contradiction | undefined {
+    const contradiction = this.#byTime?.advance(answer);
+    if (contradiction === undefined) this.#byId.learnFrom(answer);
+    return contradiction;
   }
 
-  #judgeById(answer: Answer): Doubt | undefined {
+  #advanceById(answer: Answer): Contradiction | undefined {
     if (this.#byId.idLessThan === undefined) this.#newestPage = answer.rows.filter(isLocated);
-    const doubt = this.#byId.judge(answer);
-    if (doubt !== undefined && !this.#isResumed) return doubt;
+    const contradiction = this.#byId.advance(answer);
+    if (contradiction !== undefined && !this.#isResumed) return contradiction;
     if (this.#byId.isPagedByTime) this.#options.order.setPagedByTime();
     // An older bill by id disproves the end of the window that the walk by time had begun to check.
     const hasOlder = this.#byTime?.learnFrom(answer.rows.filter(isLocated));
@@ -144,7 +146,7 @@ export class WindowQuestions {
     // earlier run was served.
     const { lengths, order } = this.#options;
     const hasOnlyOverlap = answer.rows.length <= order.overlapRowsMax;
-    const isAnew = doubt !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
+    const isAnew = contradiction !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
     if (this.#isResumed && isAnew) this.#byId = new IdWalk(lengths, order);
     else if (this.#isResumed) this.#newestCheck.end();
     this.#isResumed = false;

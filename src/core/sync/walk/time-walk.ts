@@ -2,7 +2,7 @@ import { type EpochMs, epochMs } from "../../../lib/time.ts";
 import { compareIds } from "../../contract/compare-ids.ts";
 import {
   type Answer,
-  type Doubt,
+  type Contradiction,
   idAbove,
   isLocated,
   type LocatedRow,
@@ -113,30 +113,36 @@ export class TimeWalk {
   }
 
   /** @returns why the answer cannot be true; the question is then asked again. */
-  judge(answer: Answer): Doubt | undefined {
+  advance(answer: Answer): Contradiction | undefined {
     const located = answer.rows.filter(isLocated);
     this.learnFrom(located);
     switch (this.#step.kind) {
       case "down":
-        return this.#judgeDown(located, answer, this.#step);
+        return this.#advanceDown(located, answer, this.#step);
       case "inside":
-        return this.#isEmptyOnce(answer) ? undefined : this.#judgeInside(located, this.#step);
+        return this.#isEmptyOnce(answer) ? undefined : this.#advanceInside(located, this.#step);
       case "past":
-        return this.#isEmptyOnce(answer) ? undefined : this.#judgePast(located, answer, this.#step);
+        return this.#isEmptyOnce(answer)
+          ? undefined
+          : this.#advancePast(located, answer, this.#step);
       case "by id":
-        return this.#judgeById(answer);
+        return this.#advanceById(answer);
       default:
         return this.#step satisfies never;
     }
   }
 
-  #judgeDown(located: readonly LocatedRow[], answer: Answer, step: Down): Doubt | undefined {
+  #advanceDown(
+    located: readonly LocatedRow[],
+    answer: Answer,
+    step: Down,
+  ): Contradiction | undefined {
     const hasOldest = located.some((row) => this.#isOfOldest(row));
     // Other bills of that millisecond may fill a page. If it had room for the witnesses, they must be found by id.
     const mayLackWitness = hasOldest && (this.#isFoundById || this.#mayBeCut(answer));
-    const doubt = mayLackWitness ? undefined : unservedWitness(this.#witnesses, answer);
-    if (this.#asksWithOtherEnd(located, doubt, step)) return undefined;
-    if (doubt !== undefined) return this.#seekById(doubt);
+    const contradiction = mayLackWitness ? undefined : unservedWitness(this.#witnesses, answer);
+    if (this.#asksWithOtherEnd(located, contradiction, step)) return undefined;
+    if (contradiction !== undefined) return this.#seekById(contradiction);
     if (hasOldest) this.#endMs = step.endMs;
     if (this.#goDown(located)) return undefined;
     if (this.#oldest !== undefined) return this.#goInside(located, answer);
@@ -150,8 +156,12 @@ export class TimeWalk {
    * Asks with the other end, once: the exchange may exclude the end, or include it and fill the page with its bills.
    * @returns whether it does.
    */
-  #asksWithOtherEnd(located: readonly LocatedRow[], doubt: Doubt | undefined, step: Down): boolean {
-    const isUnserved = doubt !== undefined && !this.#isByBooking;
+  #asksWithOtherEnd(
+    located: readonly LocatedRow[],
+    contradiction: Contradiction | undefined,
+    step: Down,
+  ): boolean {
+    const isUnserved = contradiction !== undefined && !this.#isByBooking;
     const mayHideOlder =
       located.some((row) => this.#isNewer(row)) && !located.some((row) => this.#isOlder(row));
     if (step.isSecond || this.#oldest === undefined || !(isUnserved || mayHideOlder)) return false;
@@ -160,7 +170,7 @@ export class TimeWalk {
   }
 
   /** Reads the rest of the oldest bill's millisecond. If ids follow the times, its only bill is the last of the window. */
-  #goInside(located: readonly LocatedRow[], answer: Answer): Doubt | undefined {
+  #goInside(located: readonly LocatedRow[], answer: Answer): Contradiction | undefined {
     const { isOrdered } = this.#options;
     const isAlone = answer.rows.every(({ billId }) => billId === this.#known?.billId);
     if (isOrdered && isAlone) return this.#end(answer);
@@ -173,7 +183,7 @@ export class TimeWalk {
     return undefined;
   }
 
-  #judgeInside(located: readonly LocatedRow[], { below }: Inside): Doubt | undefined {
+  #advanceInside(located: readonly LocatedRow[], { below }: Inside): Contradiction | undefined {
     const ids = located.filter((row) => this.#isOfOldest(row)).map(({ billId }) => billId);
     const above = ids.find((billId) => compareIds(billId, below) > 0);
     if (above) return `bill ${above} came where ids below ${below} were asked for`;
@@ -184,7 +194,11 @@ export class TimeWalk {
     return undefined;
   }
 
-  #judgePast(located: readonly LocatedRow[], answer: Answer, { endMs }: Past): Doubt | undefined {
+  #advancePast(
+    located: readonly LocatedRow[],
+    answer: Answer,
+    { endMs }: Past,
+  ): Contradiction | undefined {
     if (this.#goDown(located)) return undefined;
     if (endMs === 0 && located.some((row) => this.#isOfOldest(row))) {
       // The end is included after all, and bills of that millisecond may have filled the page.
@@ -220,19 +234,19 @@ export class TimeWalk {
   }
 
   /** Goes on after an answer by time that should have had the oldest bill. */
-  #seekById(doubt: Doubt): Doubt | undefined {
+  #seekById(contradiction: Contradiction): Contradiction | undefined {
     this.#isByBooking ||= this.#isFoundById;
     if (this.#isFoundById) this.#step = this.#past;
     else this.#step = { kind: "by id" };
-    return this.#isByBooking ? undefined : doubt;
+    return this.#isByBooking ? undefined : contradiction;
   }
 
-  #judgeById(answer: Answer): Doubt | undefined {
-    const doubt = unservedWitness(this.#witnesses, answer);
-    this.#isFoundById = doubt === undefined;
-    if (doubt !== undefined) this.#step = { kind: "down", endMs: 1, isSecond: true };
+  #advanceById(answer: Answer): Contradiction | undefined {
+    const contradiction = unservedWitness(this.#witnesses, answer);
+    this.#isFoundById = contradiction === undefined;
+    if (contradiction !== undefined) this.#step = { kind: "down", endMs: 1, isSecond: true };
     else this.#step = this.#isByBooking ? this.#past : this.#down;
-    return doubt;
+    return contradiction;
   }
 
   /** @returns whether the rows had an older bill. */
@@ -244,7 +258,7 @@ export class TimeWalk {
   }
 
   /** Ends the walk, as nothing older came. This is a contradiction if an older bill is known and still served. */
-  #end({ servedFrom }: Answer): Doubt | undefined {
+  #end({ servedFrom }: Answer): Contradiction | undefined {
     const known = this.#known;
     if (known && this.#isOlder(known) && known.cTime >= servedFrom) {
       if (!this.#isByBooking) return missing(known);

@@ -7,7 +7,7 @@ import { interval, lengthMs } from "../../words/intervals.ts";
 import type { Ledger, PlannedWindow } from "../../words/ledger.ts";
 import { type PageCommit, type ReadRows, type WalkEnd, WindowCursor } from "../../words/page.ts";
 import { horizonAt, settledUntil, startSlackMs } from "../../words/plan.ts";
-import type { Answer, Doubt, IdTimeOrder, PageLengths } from "./answers.ts";
+import type { Answer, Contradiction, IdTimeOrder, PageLengths } from "./answers.ts";
 import { OutOfRangeRows } from "./out-of-range-rows.ts";
 import {
   type AskedPage,
@@ -35,7 +35,7 @@ export type WalkedLedger = PageReader & {
   /** Waits before another question about a window of which nothing was served yet. */
   pause(signal: AbortSignal): Promise<void>;
   /** Tells what is contradictory about an answer. */
-  doubt(what: string): void;
+  tell(what: string): void;
 };
 
 type WalkOptions = {
@@ -55,8 +55,7 @@ const answersMax = 5;
 const expiresSoonMs = dayMs;
 
 /**
- * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, {@link handBack}, until it
- * is over. Each page is committed together with the cursor at which a later run resumes. {@link WindowQuestions} decides what
+ * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, until it is over. Each page is committed together with the cursor at which a later run resumes. {@link WindowQuestions} decides what
  * is asked next, and when the window ends.
  */
 export class WindowWalk {
@@ -77,8 +76,8 @@ export class WindowWalk {
   #hasRows = false;
   #isOver = false;
   /** Why the last answer cannot be true, and how many in a row could not. */
-  #doubt: Doubt | undefined;
-  #doubts = 0;
+  #contradiction: Contradiction | undefined;
+  #contradictions = 0;
   /** The expected bill that the walk of its time was not served. */
   #missingBill: string | undefined;
   #handedBack: readonly PlannedWindow[] = [];
@@ -151,8 +150,8 @@ export class WindowWalk {
   }
 
   /**
-   * Judges an answer.
-   * @returns what to commit of it; undefined where it changes nothing.
+   * Makes of an answer the page to commit.
+   * @returns undefined where it changes nothing.
    * @throws ExchangeError where the page answers another request.
    */
   check(answer: AskedPage): PageCommit | undefined {
@@ -162,19 +161,19 @@ export class WindowWalk {
     const { inside, late } =
       request === undefined
         ? { inside: positions, late: undefined }
-        : this.#outOfRange.judge(positions, request);
-    if (late !== undefined) this.#run.doubt(late);
+        : this.#outOfRange.sort(positions, request);
+    if (late !== undefined) this.#run.tell(late);
     this.#hasRows ||= positions.length > 0;
     // The answer's time corrects our estimate, which may be ahead by half a round trip.
     if (!this.#hasBegunBefore && this.#number === 1)
       this.#startedAt = epochMs(Math.min(this.#startedAt, requestTime));
     const contradictory = contradictoryIds(read.bills);
     // Without a request nothing was asked: the horizon has passed the whole window, which is then over.
-    this.#doubt =
+    this.#contradiction =
       twiceIn(contradictory) ??
-      (request && this.#judge({ rows: inside, endId, servedFrom: readFrom }));
-    this.#doubts = this.#doubt === undefined ? 0 : this.#doubts + 1;
-    const hasPassed = this.#doubt === undefined && this.#hasPassedItsWindow;
+      (request && this.#advance({ rows: inside, endId, servedFrom: readFrom }));
+    this.#contradictions = this.#contradiction === undefined ? 0 : this.#contradictions + 1;
+    const hasPassed = this.#contradiction === undefined && this.#hasPassedItsWindow;
     this.#isOver = hasPassed || request === undefined || this.#questions.next === undefined;
     const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
     const rows = this.#served.withoutKnown({ ...read, bills });
@@ -183,23 +182,36 @@ export class WindowWalk {
     return this.#pageOf(rows, end);
   }
 
-  #judge(answer: Omit<Answer, "limit">): Doubt | undefined {
-    const doubt = this.#questions.judge(answer);
-    return doubt && `an answer of the exchange contradicts another: ${doubt}`;
+  #advance(answer: Omit<Answer, "limit">): Contradiction | undefined {
+    const contradiction = this.#questions.advance(answer);
+    return contradiction && `an answer of the exchange contradicts another: ${contradiction}`;
   }
 
-  /** Goes on after a page. @returns the windows that it hands back. @throws ContradictionError, or ExchangeError. */
-  handBack(): readonly PlannedWindow[] {
-    if (this.#missingBill !== undefined) {
-      const { from, to } = this.#walked.window;
+  /** The windows that the last page left to other walks. */
+  get handedBack(): readonly PlannedWindow[] {
+    return this.#handedBack;
+  }
+
+  /**
+   * Called once the page is committed. A question whose answer contradicts others is asked again, `answersMax` times.
+   * @throws ContradictionError, or ExchangeError, where the window cannot be read.
+   */
+  throwIfContradicted(): void {
+    const { from, to } = this.#walked.window;
+    if (this.#missingBill !== undefined)
       throw new ContradictionError(
         `the exchange served bill ${printableLine(this.#missingBill)} first, and left it out of its time, ` +
           `${isoTime(from)} to ${isoTime(to)}, which stays unread; run again`,
       );
-    }
-    if (this.#isOver) this.#outOfRange.refuseDoubtful(this.#name);
-    else if (this.#doubt !== undefined) this.#refuseDoubt(this.#doubt);
-    return this.#handedBack;
+    if (this.#isOver) this.#outOfRange.throwIfDoubtful(this.#name);
+    if (this.#isOver || this.#contradiction === undefined) return;
+    const what = printableLine(this.#contradiction);
+    this.#run.tell(`${what}; asked again`);
+    if (!this.#hasFailed) return;
+    throw new ContradictionError(
+      `${what}, in ${this.#name}, ${answersMax} times; the window stays unread, and the ` +
+        "bills that came from it so far are kept; run again",
+    );
   }
 
   /** Whether all of its window was read, as a page with older bills shows. */
@@ -230,7 +242,7 @@ export class WindowWalk {
     walked.descend(bills.filter(({ billId }) => !this.#outOfRange.has(billId)));
     this.#walkedMs = end === undefined ? walked.walkedMs : lengthMs([window]);
     const isDescending =
-      this.#doubt === undefined && !this.#isOver && !isAnew && this.#questions.isDescending;
+      this.#contradiction === undefined && !this.#isOver && !isAnew && this.#questions.isDescending;
     const pagesLeft = isDescending ? walked.pagesLeft : 0;
     const tookMs = this.#run.exchangeNow() - this.#pages.sentAt;
     this.#handedBack = walked.divide(this.#options.partsWanted(pagesLeft, tookMs));
@@ -261,23 +273,12 @@ export class WindowWalk {
   }
 
   get #hasFailed(): boolean {
-    return this.#doubts >= answersMax;
-  }
-
-  /** Tells the contradiction. The question is asked again, or the walk fails after `answersMax`. */
-  #refuseDoubt(doubt: Doubt): void {
-    const what = printableLine(doubt);
-    this.#run.doubt(`${what}; asked again`);
-    if (!this.#hasFailed) return;
-    throw new ContradictionError(
-      `${what}, in ${this.#name}, ${answersMax} times; the window stays unread, and the ` +
-        "bills that came from it so far are kept; run again",
-    );
+    return this.#contradictions >= answersMax;
   }
 }
 
-/** The doubt about an answer that has several bills of one id, with other content. */
-function twiceIn(ids: ReadonlySet<string>): Doubt | undefined {
+/** The contradiction of an answer that has several bills of one id, with other content. */
+function twiceIn(ids: ReadonlySet<string>): Contradiction | undefined {
   const [id] = ids;
   return (
     id &&
