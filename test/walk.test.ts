@@ -9,7 +9,7 @@ import type { FetchedPage, PageRequest } from "../src/core/sync/walk/pages.ts";
 import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
 import { type Interval, lengthMs, subtract } from "../src/core/words/intervals.ts";
 import type { PlannedWindow } from "../src/core/words/ledger.ts";
-import { isAnew, type PageCommit } from "../src/core/words/page.ts";
+import { beginsAnew, type PageCommit } from "../src/core/words/page.ts";
 import { ContradictionError } from "../src/lib/errors.ts";
 import { dayMs, epochMs, hourMs, minuteMs, retentionMs, secondMs } from "../src/lib/time.ts";
 import { type LedgerBill, snowflake } from "../src/wings/sandbox/entry.ts";
@@ -368,7 +368,7 @@ test("a window whose ids do not follow the times is to be walked anew by the nex
   await walking;
   expect(new Set(stored()).size).toBe(256);
   const places = commits.flatMap(({ next }) => ("cursor" in next ? [next.cursor ?? ""] : []));
-  expect(places.some(isAnew)).toBe(true);
+  expect(places.some(beginsAnew)).toBe(true);
 });
 
 describe("an answer that contradicts another", () => {
@@ -466,7 +466,7 @@ describe("an answer that contradicts another", () => {
     );
     expect(asked).toHaveLength(6);
     const [last] = commits.slice(-1).map(({ next }) => ("cursor" in next ? next.cursor : "end"));
-    expect(last).toSatisfy(isAnew);
+    expect(last).toSatisfy(beginsAnew);
   });
 });
 

@@ -23,13 +23,13 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "    signal.throwIfAborted();\n": `    if (signal.aborted) {
       const requestTime = this.#run.exchangeNow();
       const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime };
-      return { ...nothing, readFrom: this.#walked.window.from, request: undefined };
+      return { ...nothing, servedFrom: this.#progress.window.from, request: undefined };
     }
 `,
     },
     "a part called read by the first page": {
       "const hasPassed = this.#contradiction === undefined && this.#hasPassedItsWindow;":
-        "const hasPassed = this.#walked.window.from > this.#walked.asked.from;",
+        "const hasPassed = this.#progress.window.from > this.#progress.asked.from;",
     },
     "late bills ignored: coverage without the settle lag": {
       "provenTo = settledUntil(settleLagMs, ": "provenTo = settledUntil(0, ",
@@ -47,7 +47,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
         "this.#questions.next === undefined || endId === undefined;",
     },
   },
-  "src/core/sync/walk/walked-window.ts": {
+  "src/core/sync/walk/window-progress.ts": {
     "a part of a window that is handed back, and forgotten": {
       ".map((window, index) => ({": ".slice(1)\n      .map((window, index) => ({",
     },

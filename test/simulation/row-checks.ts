@@ -1,5 +1,5 @@
 import type { ProductType } from "../../src/core/contract/product-types.ts";
-import { isAnew } from "../../src/core/words/page.ts";
+import { beginsAnew } from "../../src/core/words/page.ts";
 import { epochMs, retentionMs } from "../../src/lib/time.ts";
 import { compareWithLedger } from "../../src/wings/sandbox/comparison.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
@@ -96,7 +96,7 @@ export function isBehindCursor(
 ): (bill: LedgerBill) => boolean {
   const horizon = now - retentionMs + edgeMs;
   const begun = spans.flatMap(({ state, from, to, cursor, startedAt }) =>
-    state === "open" && cursor !== null && !isAnew(cursor) && startedAt !== undefined
+    state === "open" && cursor !== null && !beginsAnew(cursor) && startedAt !== undefined
       ? [{ from: Math.max(from, horizon), to, cursor: BigInt(cursor), startedAt }]
       : [],
   );

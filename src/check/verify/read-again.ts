@@ -3,7 +3,7 @@ import { type BillsApi, billsApiOf } from "../../core/contract/bills-api.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { lowestId, type RowPosition } from "../../core/sync/walk/answers.ts";
 import { OutOfRangeRows } from "../../core/sync/walk/out-of-range-rows.ts";
-import { PagesWithinHorizon, positionsOf, readRows } from "../../core/sync/walk/pages.ts";
+import { PagesWithin90Days, positionsOf, readRows } from "../../core/sync/walk/pages.ts";
 import {
   type Interval,
   intersect,
@@ -106,7 +106,7 @@ async function readPiece(
   const { ledger, pageLengths, compared } = reader;
   const api = billsApiOf(ledger.productType);
   const startedAt = exchangeNow();
-  const pages = new PagesWithinHorizon(
+  const pages = new PagesWithin90Days(
     { ask: (...asked) => reader.ask(...asked), exchangeNow },
     signal,
   );
@@ -131,7 +131,10 @@ async function readPiece(
       (intersect([piece], spans).length > 0 && (await showsOlder(api, pages, piece, positions)));
     if (isCut && lengthMs([piece]) > crowdMs) return cutAtMiddle(piece, positions);
     // Few milliseconds may fill several pages, which follow by falling ids.
-    await commit(rows, isCut || idLessThan !== undefined ? [] : interval(page.readFrom, piece.to));
+    await commit(
+      rows,
+      isCut || idLessThan !== undefined ? [] : interval(page.servedFrom, piece.to),
+    );
     const lowest = lowestId(positions.flatMap(({ billId }) => billId ?? []));
     const isLower = lowest !== idLessThan;
     idLessThan = isCut && isLower ? lowest : undefined;
@@ -145,7 +148,7 @@ async function readPiece(
  */
 async function showsOlder(
   api: BillsApi,
-  pages: PagesWithinHorizon,
+  pages: PagesWithin90Days,
   piece: Interval,
   positions: readonly RowPosition[],
 ): Promise<boolean> {

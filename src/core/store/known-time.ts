@@ -13,7 +13,7 @@ import {
 } from "../postgres/values.ts";
 import { accountFlags } from "../views/ledgers.ts";
 import type { KnownTime, Ledger } from "../words/ledger.ts";
-import { isAnew } from "../words/page.ts";
+import { beginsAnew } from "../words/page.ts";
 import { horizonAt, startSlackMs } from "../words/plan.ts";
 
 type TimesRow = Record<"covered" | "lost" | "recovered", IntervalsJson> & {
@@ -72,7 +72,7 @@ export async function readKnownTimes(
         recovered: intervalsFrom(known?.recovered),
         open: openOf.of(ledger).map(({ from, to, cursor, started_at }) => ({
           window: { from: timeFrom(from), to: timeFrom(to) },
-          ...(cursor === null || isAnew(cursor) ? {} : { cursor }),
+          ...(cursor === null || beginsAnew(cursor) ? {} : { cursor }),
           ...(started_at === null ? {} : { startedAt: timeFrom(started_at) }),
         })),
       };

@@ -88,7 +88,7 @@ export class WindowCursor {
   }
 
   get #isResumable(): boolean {
-    return this.#text !== undefined && !isAnew(this.#text);
+    return this.#text !== undefined && !beginsAnew(this.#text);
   }
 
   moveTo({ resumeBelow, number, isStoring }: ReadPage): void {
@@ -102,4 +102,4 @@ export class WindowCursor {
 }
 
 /** Whether a later run begins the window again, with its newest page. */
-export const isAnew = (cursor: string): boolean => cursor.startsWith("anew ");
+export const beginsAnew = (cursor: string): boolean => cursor.startsWith("anew ");

@@ -37,17 +37,17 @@ const edgeReachMs = 10 * minuteMs;
 
 /** A page, its request, and the oldest time of the window that the exchange still served. */
 export type AskedPage = FetchedPage & {
-  readonly readFrom: EpochMs;
+  readonly servedFrom: EpochMs;
   /** Undefined where the horizon has passed the whole window, so that nothing was asked. */
   readonly request: PageRequest | undefined;
 };
 
 /** Asks for a window's pages, and never for time older than the horizon, which moves with every page. */
-export class PagesWithinHorizon {
+export class PagesWithin90Days {
   readonly #reader: PageReader;
   readonly #signal: AbortSignal;
   #margin = 0;
-  #readFrom = epochMs(0);
+  #servedFrom = epochMs(0);
   #sentAt: EpochMs;
 
   constructor(reader: PageReader, signal: AbortSignal) {
@@ -90,9 +90,9 @@ export class PagesWithinHorizon {
         };
         const page = await this.#reader.ask(sent, this.#signal, priority);
         // On a slow network the horizon may have passed the start before the request arrived.
-        const servedFrom = Math.max(servedAfter + 1, horizonAt(page.requestTime, 0));
-        this.#readFrom = epochMs(Math.max(this.#readFrom, Math.min(servedFrom, window.to)));
-        return { ...page, readFrom: this.#readFrom, request };
+        const oldest = Math.max(servedAfter + 1, horizonAt(page.requestTime, 0));
+        this.#servedFrom = epochMs(Math.max(this.#servedFrom, Math.min(oldest, window.to)));
+        return { ...page, servedFrom: this.#servedFrom, request };
       } catch (error) {
         const isEdge = request.startTime - horizonAt(this.#reader.exchangeNow()) < edgeReachMs;
         const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
@@ -103,7 +103,7 @@ export class PagesWithinHorizon {
     // The horizon has passed the whole window, so nothing of it can be read.
     const requestTime = this.#reader.exchangeNow();
     const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime };
-    return { ...nothing, readFrom: window.to, request: undefined };
+    return { ...nothing, servedFrom: window.to, request: undefined };
   }
 }
 

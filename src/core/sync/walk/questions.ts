@@ -146,8 +146,8 @@ export class WindowQuestions {
     // earlier run was served.
     const { lengths, order } = this.#options;
     const hasOnlyOverlap = answer.rows.length <= order.overlapRowsMax;
-    const isAnew = contradiction !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
-    if (this.#isResumed && isAnew) this.#byId = new IdWalk(lengths, order);
+    const mustBeginAgain = contradiction !== undefined || this.#byId.hasEnded || hasOnlyOverlap;
+    if (this.#isResumed && mustBeginAgain) this.#byId = new IdWalk(lengths, order);
     else if (this.#isResumed) this.#newestCheck.end();
     this.#isResumed = false;
     return undefined;

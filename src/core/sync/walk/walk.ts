@@ -12,13 +12,13 @@ import { OutOfRangeRows } from "./out-of-range-rows.ts";
 import {
   type AskedPage,
   type PageReader,
-  PagesWithinHorizon,
+  PagesWithin90Days,
   positionsOf,
   readRows,
   ServedRows,
 } from "./pages.ts";
 import { WindowQuestions } from "./questions.ts";
-import { WalkedWindow } from "./walked-window.ts";
+import { WindowProgress } from "./window-progress.ts";
 
 /** The ledger whose windows are walked, in a run. Its walks share all of it. */
 export type WalkedLedger = PageReader & {
@@ -63,13 +63,13 @@ export class WindowWalk {
   readonly #options: WalkOptions;
   readonly #api: BillsApi;
   readonly #questions: WindowQuestions;
-  readonly #pages: PagesWithinHorizon;
+  readonly #pages: PagesWithin90Days;
   readonly #cursor: WindowCursor;
   readonly #served: ServedRows;
   readonly #outOfRange = new OutOfRangeRows();
   readonly #hasBegunBefore: boolean;
   #startedAt: EpochMs;
-  readonly #walked: WalkedWindow;
+  readonly #progress: WindowProgress;
   /** How many pages were asked for. */
   #number = 0;
   #pagesLeft = Number.POSITIVE_INFINITY;
@@ -99,8 +99,8 @@ export class WindowWalk {
       order: run.idTimeOrder,
       lengths: run.pageLengths,
     });
-    this.#pages = new PagesWithinHorizon(run, options.signal);
-    this.#walked = new WalkedWindow(planned);
+    this.#pages = new PagesWithin90Days(run, options.signal);
+    this.#progress = new WindowProgress(planned);
   }
 
   /** Whether the window was read to its end. */
@@ -115,7 +115,7 @@ export class WindowWalk {
 
   get #name(): string {
     const { account, productType } = this.#run.ledger;
-    const { from, to } = this.#walked.window;
+    const { from, to } = this.#progress.window;
     return `${account}/${productType} ${isoTime(from)} to ${isoTime(to)}`;
   }
 
@@ -132,11 +132,11 @@ export class WindowWalk {
         `${this.#name} did not end within ${pagesPerWindowMax} pages; run again to go on`,
       );
     // Where ids disagree with times, older bills on a page do not prove that all bills of the part were served.
-    if (!this.#questions.doIdsFollowTimes) this.#walked.askNoOlder();
+    if (!this.#questions.doIdsFollowTimes) this.#progress.askNoOlder();
     // Two questions in quick succession might get the same false empty answer, so the second one waits.
     if (this.#number > 0 && !this.#hasRows) await this.#run.pause(signal);
     this.#number += 1;
-    return this.#pages.ask(question, this.#walked.asked, this.#priority);
+    return this.#pages.ask(question, this.#progress.asked, this.#priority);
   }
 
   /**
@@ -145,7 +145,7 @@ export class WindowWalk {
    * are.
    */
   get #priority(): number {
-    const leftMs = this.#walked.window.from - horizonAt(this.#run.exchangeNow());
+    const leftMs = this.#progress.window.from - horizonAt(this.#run.exchangeNow());
     return leftMs < expiresSoonMs ? Number.POSITIVE_INFINITY : this.#pagesLeft;
   }
 
@@ -155,7 +155,7 @@ export class WindowWalk {
    * @throws ExchangeError where the page answers another request.
    */
   check(answer: AskedPage): PageCommit | undefined {
-    const { readFrom, request, endId, requestTime } = answer;
+    const { servedFrom, request, endId, requestTime } = answer;
     const read = readRows(this.#api, answer);
     const positions = positionsOf(this.#api, read);
     const { inside, late } =
@@ -170,14 +170,13 @@ export class WindowWalk {
     const contradictory = contradictoryIds(read.bills);
     // Without a request nothing was asked: the horizon has passed the whole window, which is then over.
     this.#contradiction =
-      twiceIn(contradictory) ??
-      (request && this.#advance({ rows: inside, endId, servedFrom: readFrom }));
+      twiceIn(contradictory) ?? (request && this.#advance({ rows: inside, endId, servedFrom }));
     this.#contradictions = this.#contradiction === undefined ? 0 : this.#contradictions + 1;
     const hasPassed = this.#contradiction === undefined && this.#hasPassedItsWindow;
     this.#isOver = hasPassed || request === undefined || this.#questions.next === undefined;
     const bills = read.bills.filter(({ billId }) => !contradictory.has(billId));
     const rows = this.#served.withoutKnown({ ...read, bills });
-    const end = this.#isOver && !this.#outOfRange.areDoubtful ? this.#endAt(readFrom) : undefined;
+    const end = this.#isOver && !this.#outOfRange.areDoubtful ? this.#endAt(servedFrom) : undefined;
     this.#missingBill = this.#missingFrom(rows, end);
     return this.#pageOf(rows, end);
   }
@@ -197,7 +196,7 @@ export class WindowWalk {
    * @throws ContradictionError, or ExchangeError, where the window cannot be read.
    */
   throwIfContradicted(): void {
-    const { from, to } = this.#walked.window;
+    const { from, to } = this.#progress.window;
     if (this.#missingBill !== undefined)
       throw new ContradictionError(
         `the exchange served bill ${printableLine(this.#missingBill)} first, and left it out of its time, ` +
@@ -216,7 +215,7 @@ export class WindowWalk {
 
   /** Whether all of its window was read, as a page with older bills shows. */
   get #hasPassedItsWindow(): boolean {
-    const { window, asked } = this.#walked;
+    const { window, asked } = this.#progress;
     if (window.from === asked.from || this.#outOfRange.areDoubtful) return false;
     return this.#questions.hasReadDownTo(window.from);
   }
@@ -232,26 +231,29 @@ export class WindowWalk {
   }
 
   #pageOf({ bills, rejected }: ReadRows, end: WalkEnd | undefined): PageCommit | undefined {
-    const [{ ledger }, walked, startedAt] = [this.#run, this.#walked, this.#startedAt];
-    const { window } = walked;
+    const [{ ledger }, progress, startedAt] = [this.#run, this.#progress, this.#startedAt];
+    const { window } = progress;
     const cursorBefore = this.#cursor.text;
     const isStoring = bills.length + rejected.length > 0;
-    const isAnew = this.#hasFailed || this.#outOfRange.areDoubtful;
-    const resumeBelow = isAnew ? undefined : this.#questions.resumeBelow;
+    const beginsAnew = this.#hasFailed || this.#outOfRange.areDoubtful;
+    const resumeBelow = beginsAnew ? undefined : this.#questions.resumeBelow;
     this.#cursor.moveTo({ resumeBelow, number: this.#number - 1, isStoring });
-    walked.descend(bills.filter(({ billId }) => !this.#outOfRange.has(billId)));
-    this.#walkedMs = end === undefined ? walked.walkedMs : lengthMs([window]);
+    progress.descend(bills.filter(({ billId }) => !this.#outOfRange.has(billId)));
+    this.#walkedMs = end === undefined ? progress.walkedMs : lengthMs([window]);
     const isDescending =
-      this.#contradiction === undefined && !this.#isOver && !isAnew && this.#questions.isDescending;
-    const pagesLeft = isDescending ? walked.pagesLeft : 0;
+      this.#contradiction === undefined &&
+      !this.#isOver &&
+      !beginsAnew &&
+      this.#questions.isDescending;
+    const pagesLeft = isDescending ? progress.pagesLeft : 0;
     const tookMs = this.#run.exchangeNow() - this.#pages.sentAt;
-    this.#handedBack = walked.divide(this.#options.partsWanted(pagesLeft, tookMs));
+    this.#handedBack = progress.divide(this.#options.partsWanted(pagesLeft, tookMs));
     const handedBack = this.#handedBack.map((part) => part.window);
     const changesNothing =
       !isStoring && handedBack.length === 0 && this.#cursor.text === cursorBefore;
     if (changesNothing && end === undefined) return undefined;
     this.#pagesLeft = pagesLeft;
-    walked.handBack(this.#handedBack);
+    progress.handBack(this.#handedBack);
     // Without a cursor, the next run does not resume below the missing bill.
     const cursor = this.#missingBill === undefined ? this.#cursor.text : undefined;
     const isEnd = end !== undefined && this.#missingBill === undefined;
@@ -260,15 +262,15 @@ export class WindowWalk {
   }
 
   /** The time that a finished walk proves: what it read, without the newest part that is still settling. */
-  #endAt(readFrom: EpochMs): WalkEnd {
+  #endAt(servedFrom: EpochMs): WalkEnd {
     const { plannedAt, settleLagMs } = this.#run;
-    const { window, isLedgerStart } = this.#walked;
+    const { window, isLedgerStart } = this.#progress;
     const { from, to } = window;
     const provenTo = settledUntil(settleLagMs, plannedAt, this.#startedAt, this.#run.exchangeNow());
-    const isStart = isLedgerStart && readFrom - from <= startSlackMs;
+    const isStart = isLedgerStart && servedFrom - from <= startSlackMs;
     return {
-      proven: interval(Math.max(from, readFrom), Math.min(to, provenTo)),
-      lost: isStart ? [] : interval(from, Math.min(readFrom, to)),
+      proven: interval(Math.max(from, servedFrom), Math.min(to, provenTo)),
+      lost: isStart ? [] : interval(from, Math.min(servedFrom, to)),
     };
   }
 

@@ -8,7 +8,7 @@ import { keptPart } from "../../words/page.ts";
 const pagesAveraged = 4;
 
 /** The window of a walk, of which it may hand back the older part, and how far it was walked. */
-export class WalkedWindow {
+export class WindowProgress {
   #window: Interval;
   #asked: Interval;
   #isLedgerStart: boolean;
