@@ -3,7 +3,7 @@ import type { RowFault } from "../../core/contract/json.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import type { DifferingBill, FieldChange, VerifyStore } from "../../core/store/verify-store.ts";
 import { probeAccount } from "../../core/sync/ledger-reader.ts";
-import { type BillsDeps, LedgerRun, type LedgerStore } from "../../core/sync/ledger-run.ts";
+import { type LedgerDeps, LedgerRun, type LedgerStore } from "../../core/sync/ledger-run.ts";
 import { readLedgers } from "../../core/sync/run.ts";
 import { PageLengths } from "../../core/sync/walk/answers.ts";
 import { isOutOfRange } from "../../core/sync/walk/out-of-range-rows.ts";
@@ -14,7 +14,7 @@ import { horizonAt } from "../../core/words/plan.ts";
 import { ReportableError } from "../../lib/errors.ts";
 import { type EpochMs, epochMs, isoTime, secondMs } from "../../lib/time.ts";
 
-export type VerifyDeps = Omit<BillsDeps, "leased" | "settleLagMs"> & {
+export type VerifyDeps = Omit<LedgerDeps, "leased" | "settleLagMs"> & {
   readonly assertHeld: () => void;
   readonly store: VerifyStore;
   /** Whether to write what differs. */

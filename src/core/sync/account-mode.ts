@@ -5,8 +5,8 @@ import { type KeyInfo, keyInfo } from "../contract/key-info.ts";
 import type { Operation } from "../contract/operation.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { accountSettings } from "../contract/unified-account.ts";
-import type { Client } from "../exchange/client.ts";
 import { endLedgersOfOtherMode, readAccountState } from "../store/accounts/account-states.ts";
+import type { LeasedAccount } from "../store/ledger-store.ts";
 import {
   type AccountMode,
   type AccountState,
@@ -17,7 +17,7 @@ import type { KnownTime, Ledger } from "../words/ledger.ts";
 import { planLedger, type ReadTime, readTime } from "../words/plan.ts";
 import { failureScope, isOfProductType } from "./failure-scope.ts";
 import { type LedgerReader, probeAccount } from "./ledger-reader.ts";
-import type { BillsDeps, LeasedDeps } from "./ledger-run.ts";
+import type { AccountDeps } from "./ledger-run.ts";
 
 /** The requests that tell an account's mode. Each throws as the client does. */
 type ModeQuestions = {
@@ -76,15 +76,6 @@ async function askApi(
   }
 }
 
-type MeetDeps = {
-  readonly client: Client;
-  /** @throws LeaseLostError where another run may have taken the account. */
-  readonly assertHeld: () => void;
-  readonly signal: AbortSignal;
-  /** Called with every failed request for the mode. */
-  readonly onFailure: (failure: ExchangeError) => void;
-};
-
 /** What the exchange told of an account and its key, and the ledgers that are asked for in its mode. */
 type AccountIdentity<Ledger> = {
   readonly mode: AccountMode;
@@ -102,7 +93,7 @@ type AccountIdentity<Ledger> = {
  * @throws as {@link askMode} does.
  */
 export async function identifyAccount<Ledger extends LedgerReader>(
-  deps: MeetDeps,
+  deps: Pick<AccountDeps, "client" | "signal" | "onFailure"> & Pick<LeasedAccount, "assertHeld">,
   account: Wanted & { readonly name: string },
   state: AccountState,
   ledgerOf: (productType: ProductType) => Ledger,
@@ -185,7 +176,7 @@ export type EndedLedger = ReadTime & { readonly ledger: Ledger; readonly endedAt
  * @returns the ledgers that this call ended.
  */
 export async function recordMode(
-  { leased, exchangeNow, settleLagMs }: LeasedDeps & Pick<BillsDeps, "settleLagMs">,
+  { leased, exchangeNow, settleLagMs }: Pick<AccountDeps, "leased" | "exchangeNow" | "settleLagMs">,
   account: Wanted & { readonly name: string },
   state: AccountState,
   { mode, ledgers }: AccountIdentity<LedgerReader>,

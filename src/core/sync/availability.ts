@@ -3,7 +3,7 @@ import { dayMs, type EpochMs } from "../../lib/time.ts";
 import { isDemoProductType, isSpotOrFunding } from "../contract/product-types.ts";
 import { recordAvailability } from "../store/accounts/account-states.ts";
 import type { AccountState, NotAvailable } from "../words/account-state.ts";
-import type { BillsDeps, LeasedDeps, LedgerRun } from "./ledger-run.ts";
+import type { AccountDeps, LedgerDeps, LedgerRun } from "./ledger-run.ts";
 
 /* Which of an account's product types its key may read. */
 
@@ -15,7 +15,7 @@ type Refused = Pick<NotAvailable, "productType" | "reason">;
  * @returns also what is to be told of it: delisted products are told once.
  */
 export async function withoutRefused(
-  deps: LeasedDeps,
+  deps: Pick<AccountDeps, "leased" | "exchangeNow">,
   ledgers: readonly LedgerRun[],
   state: Pick<AccountState, "notAvailable"> | false,
 ): Promise<{ readonly wanted: readonly LedgerRun[]; readonly notAvailable: readonly Refused[] }> {
@@ -69,7 +69,7 @@ const notAvailableOf = (ledgers: readonly LedgerRun[]): readonly LedgerRun[] =>
 
 /** Fails the refused ledgers. Each refusal is reported once, with all product types that it concerns. */
 export function failRefused(
-  { onProgress }: Pick<BillsDeps, "onProgress">,
+  { onProgress }: Pick<LedgerDeps, "onProgress">,
   ledgers: readonly LedgerRun[],
 ): void {
   const refused = ledgers.filter(({ refusal }) => refusal !== undefined);
@@ -89,7 +89,7 @@ const refusalOf = ({ ledger, refusal }: LedgerRun) => ({
 });
 
 async function recordNotAvailable(
-  { leased, exchangeNow }: LeasedDeps,
+  { leased, exchangeNow }: Pick<AccountDeps, "leased" | "exchangeNow">,
   ledgers: readonly LedgerRun[],
   notAvailable: readonly LedgerRun[],
   before: readonly NotAvailable[],

@@ -19,7 +19,8 @@ import type { PartsWanted } from "./walk-queue.ts";
 /** What reading a ledger needs of the store. */
 export type LedgerStore = Pick<Store, "unstored" | "commitPage">;
 
-export type BillsDeps = {
+/** What a ledger is read with. */
+export type LedgerDeps = {
   readonly client: Client;
   readonly exchangeNow: () => EpochMs;
   readonly leased: { readonly store: LedgerStore; readonly assertHeld: () => void };
@@ -30,15 +31,12 @@ export type BillsDeps = {
   readonly onProgress: (progress: BillsProgress) => void;
 };
 
-/** What needs all that is stored of an account. */
-export type LeasedDeps = Pick<BillsDeps, "exchangeNow"> & { readonly leased: LeasedAccount };
-
-/** What asks the exchange for something else of a leased account than its bills. */
-export type AskingDeps = LeasedDeps &
-  Pick<BillsDeps, "client" | "signal"> & {
-    /** Called with every failed request. */
-    readonly onFailure: (failure: ExchangeError) => void;
-  };
+/** What an account is synced with. */
+export type AccountDeps = Omit<LedgerDeps, "leased"> & {
+  readonly leased: LeasedAccount;
+  /** Called with every failed request, but for those of bills. */
+  readonly onFailure: (failure: ExchangeError) => void;
+};
 
 export type BillsProgress = { readonly ledger: Ledger } & (
   | { readonly event: "planned"; readonly windows: number; readonly plannedMs: number }
@@ -83,7 +81,7 @@ const emptyPauseMs = 2 * secondMs;
 export class LedgerRun extends LedgerReader {
   /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
   readonly expectedBills = new Map<string, EpochMs>();
-  readonly #deps: BillsDeps;
+  readonly #deps: LedgerDeps;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
   readonly #windows = { windowsPlanned: 0, windowsRead: 0, pages: 0 };
   #known: KnownTime = { coverage: [], lost: [], open: [] };
@@ -94,7 +92,7 @@ export class LedgerRun extends LedgerReader {
   #error: unknown;
 
   /** @param pageLengths shared by the account's ledgers. */
-  constructor(deps: BillsDeps, ledger: Ledger, pageLengths?: PageLengths) {
+  constructor(deps: LedgerDeps, ledger: Ledger, pageLengths?: PageLengths) {
     const { client, leased, signal, onProgress } = deps;
     const onAttempt = (failure: ExchangeError | undefined) =>
       onProgress({ ledger, event: "request", failure });

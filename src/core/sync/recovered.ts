@@ -3,11 +3,11 @@ import type { ProductType } from "../contract/product-types.ts";
 import { type Interval, subtract } from "../words/intervals.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { PageCounts } from "../words/page.ts";
-import type { AskingDeps, LedgerReport } from "./ledger-run.ts";
+import type { AccountDeps, LedgerReport } from "./ledger-run.ts";
 
 /** Recovers the older time of an account's ledgers from tax records. Never throws: failures are in the reports. */
 export type RecoverBills = (
-  deps: AskingDeps,
+  deps: AccountDeps,
   account: string,
   productTypes: readonly ProductType[],
 ) => Promise<readonly RecoverReport[]>;

@@ -13,7 +13,7 @@ import {
 } from "./account-mode.ts";
 import { failRefused, withoutDelisted, withoutRefused } from "./availability.ts";
 import { failureScope } from "./failure-scope.ts";
-import { type AskingDeps, type BillsDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
+import { type AccountDeps, type LedgerDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
 import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recovered.ts";
 import { askBalances, recordBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
@@ -30,11 +30,8 @@ type SyncAccount = Wanted & {
   readonly riskUnitIds?: readonly string[];
 };
 
-type AccountSyncDeps = Omit<BillsDeps, "leased"> &
-  AskingDeps & {
-    /** Recovers the older time of ledgers whose bills were read. Default none is recovered. */
-    readonly recover?: RecoverBills | undefined;
-  };
+/** Recovers the older time of ledgers whose bills were read. Default none is recovered. */
+type Recovering = { readonly recover?: RecoverBills | undefined };
 
 export type AccountReport = {
   readonly account: string;
@@ -61,7 +58,7 @@ export const failedReport = (account: string, error: unknown): AccountReport => 
  * Never throws: failures are in the report.
  */
 export async function syncAccount(
-  deps: AccountSyncDeps,
+  deps: AccountDeps & Recovering,
   account: SyncAccount,
 ): Promise<AccountReport> {
   const { name, ltv = false, riskUnitIds = [], readsAll = false } = account;
@@ -128,7 +125,7 @@ const isRefusal = (error: unknown): boolean =>
  * A ledger's failure is in its report, and stops no other.
  */
 export async function readLedgers(
-  deps: Pick<BillsDeps, "onProgress"> & Pick<Store, "recordPlans">,
+  deps: Pick<LedgerDeps, "onProgress"> & Pick<Store, "recordPlans">,
   ledgers: readonly LedgerRun[],
 ): Promise<void> {
   failRefused(deps, ledgers);

@@ -12,7 +12,7 @@ import { type BalancesCommit, commitBalances } from "../store/wallet-balances.ts
 import type { AccountState } from "../words/account-state.ts";
 import type { Ledger } from "../words/ledger.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import type { AskingDeps } from "./ledger-run.ts";
+import type { AccountDeps } from "./ledger-run.ts";
 
 /** What the exchange told of a wallet, or how it refused. */
 type ToldBalances = BalancesCommit | { readonly wallet: Wallet; readonly error: ExchangeError };
@@ -22,7 +22,7 @@ type ToldBalances = BalancesCommit | { readonly wallet: Wallet; readonly error: 
  * then. A wallet that is refused is asked about again after a day.
  */
 export async function askBalances(
-  deps: Pick<AskingDeps, "client" | "signal" | "leased" | "exchangeNow">,
+  deps: Pick<AccountDeps, "client" | "signal" | "leased" | "exchangeNow">,
   { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   ledgers: readonly { readonly ledger: Ledger }[],
 ): Promise<readonly ToldBalances[]> {
@@ -48,7 +48,7 @@ export async function askBalances(
  * @param ledgers those that were read without an error.
  */
 export async function recordBalances(
-  { leased, exchangeNow, onFailure }: Pick<AskingDeps, "leased" | "exchangeNow" | "onFailure">,
+  { leased, exchangeNow, onFailure }: Pick<AccountDeps, "leased" | "exchangeNow" | "onFailure">,
   { balancesRefusedAt = new Map() }: Pick<AccountState, "balancesRefusedAt">,
   balances: readonly ToldBalances[],
   ledgers: readonly { readonly ledger: Ledger }[],
@@ -89,7 +89,7 @@ function walletsOf(ledgers: readonly { readonly ledger: Ledger }[]): readonly Wa
 }
 
 async function askWallet(
-  { client, leased, signal }: Pick<AskingDeps, "client" | "leased" | "signal">,
+  { client, leased, signal }: Pick<AccountDeps, "client" | "leased" | "signal">,
   wallet: Wallet,
 ): Promise<BalancesCommit> {
   const { operation, query } = balancesQuestion(wallet);

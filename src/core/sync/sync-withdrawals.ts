@@ -15,7 +15,7 @@ import {
 } from "../store/withdrawals.ts";
 import type { AccountState } from "../words/account-state.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import type { AskingDeps } from "./ledger-run.ts";
+import type { AccountDeps } from "./ledger-run.ts";
 import { lowestId } from "./walk/answers.ts";
 
 // A record is found by the time when it was made, and a withdrawal may wait for its review. A new bill may precede
@@ -29,7 +29,7 @@ const pagesMax = 100;
  * asked again after a day. Fails no run: failures are told.
  */
 export async function syncWithdrawals(
-  deps: AskingDeps,
+  deps: AccountDeps,
   account: string,
   { withdrawalsRefusedAt }: Pick<AccountState, "withdrawalsRefusedAt">,
 ): Promise<void> {
@@ -54,7 +54,7 @@ export async function syncWithdrawals(
 }
 
 async function readWallet(
-  deps: AskingDeps,
+  deps: AccountDeps,
   { wallet, from, to }: UnrecordedWithdrawals,
 ): Promise<void> {
   const end = Math.min(to + beforeMs, deps.exchangeNow());
@@ -69,7 +69,7 @@ async function readWallet(
 
 /** Each page goes on below the lowest order of the page before. */
 async function readSpan(
-  { client, leased, signal, onFailure }: AskingDeps,
+  { client, leased, signal, onFailure }: AccountDeps,
   { wallet, from, to }: UnrecordedWithdrawals,
 ): Promise<void> {
   const { operation, query, read } = withdrawalsApis[wallet];

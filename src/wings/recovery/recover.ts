@@ -4,7 +4,7 @@ import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { asPrinted } from "../../core/contract/scalars.ts";
 import { type TaxApi, taxApiOf } from "../../core/contract/tax-records.ts";
-import type { AskingDeps } from "../../core/sync/ledger-run.ts";
+import type { AccountDeps } from "../../core/sync/ledger-run.ts";
 import type { RecoverBills, RecoverReport } from "../../core/sync/recovered.ts";
 import {
   type Interval,
@@ -55,7 +55,7 @@ type Choices = {
   readonly reporter?: RecoverReporter;
 };
 
-type Deps = AskingDeps & Choices & { readonly recoverFrom: EpochMs };
+type Deps = AccountDeps & Choices & { readonly recoverFrom: EpochMs };
 
 /** The recovery of the older time of an account's ledgers, as a sync ends with it. */
 export const recoveryWith =
