@@ -128,7 +128,7 @@ export async function verifyBills(
   if (!ledgers.some(({ hasAnswered }) => hasAnswered)) {
     await probeAccount(ledgers.filter(({ refusal }) => refusal === undefined));
   }
-  await Promise.all(ledgers.map((ledger) => ledger.prepare(ledger.knownTime)));
+  await Promise.all(ledgers.map((ledger) => ledger.probeBeforeWalks(ledger.knownTime)));
   // A plan is recorded for the next run to go on, and the next verification begins anew.
   await readLedgers({ ...deps, recordPlans: async () => undefined }, ledgers);
   const now = deps.exchangeNow();

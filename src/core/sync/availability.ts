@@ -14,7 +14,7 @@ type Refused = Pick<NotAvailable, "productType" | "reason">;
  * @param state what earlier runs have learned; false where every refusal is a failure, since the product types were named.
  * @returns also what is to be told of it: delisted products are told once.
  */
-export async function withoutRefused(
+export async function leaveOutNotAvailable(
   deps: Pick<AccountDeps, "leased" | "exchangeNow">,
   ledgers: readonly LedgerRun[],
   state: Pick<AccountState, "notAvailable"> | false,
@@ -68,7 +68,7 @@ const notAvailableOf = (ledgers: readonly LedgerRun[]): readonly LedgerRun[] =>
     : ledgers.filter(({ refusal, isNeverRead }) => isRefused(refusal) && isNeverRead);
 
 /** Fails the refused ledgers. Each refusal is reported once, with all product types that it concerns. */
-export function failRefused(
+export function failRefusedLedgers(
   { onProgress }: Pick<LedgerDeps, "onProgress">,
   ledgers: readonly LedgerRun[],
 ): void {

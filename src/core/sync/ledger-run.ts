@@ -126,7 +126,7 @@ export class LedgerRun extends LedgerReader {
    * would be refused by itself.
    * @param known what is stored of its time.
    */
-  async prepare(known: KnownTime): Promise<void> {
+  async probeBeforeWalks(known: KnownTime): Promise<void> {
     this.#known = known;
     this.#plannedAt = this.#deps.exchangeNow();
     const isProbed = this.hasAnswered || this.refusal !== undefined;
@@ -161,7 +161,7 @@ export class LedgerRun extends LedgerReader {
     return planLedger(this.ledger, this.#known, { now: this.#plannedAt, settleLagMs, unstored });
   }
 
-  /** Plans the walks. The caller records the plan. Requires `prepare`. */
+  /** Plans the walks. The caller records the plan. Requires `probeBeforeWalks`. */
   plan(): LedgerPlan {
     const { exchangeNow, onProgress } = this.#deps;
     this.#plannedAt = exchangeNow();

@@ -11,7 +11,7 @@ import {
   identifyAccount,
   recordMode,
 } from "./account-mode.ts";
-import { failRefused, withoutDelisted, withoutRefused } from "./availability.ts";
+import { failRefusedLedgers, leaveOutNotAvailable, withoutDelisted } from "./availability.ts";
 import { failureScope } from "./failure-scope.ts";
 import { type AccountDeps, type LedgerDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
 import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recovered.ts";
@@ -87,8 +87,8 @@ export async function syncAccount(
     const refused = report.loanToValue.find(({ error }) => isRefusal(error))?.error;
     if (refused !== undefined) throw refused;
     const known = await leased.store.knownTimes(ledgers.map(({ ledger }) => ledger));
-    await Promise.all(ledgers.map((one) => one.prepare(known.of(one.ledger))));
-    const { wanted, notAvailable } = await withoutRefused(deps, ledgers, readsAll && state);
+    await Promise.all(ledgers.map((one) => one.probeBeforeWalks(known.of(one.ledger))));
+    const { wanted, notAvailable } = await leaveOutNotAvailable(deps, ledgers, readsAll && state);
     report.notAvailable = notAvailable;
     const served = wanted.filter(({ refusal }) => refusal === undefined);
     // What wallets hold is asked for beside the walks, and what a product type refuses stops no other.
@@ -121,14 +121,14 @@ const isRefusal = (error: unknown): boolean =>
   error instanceof ExchangeError && failureScope(error) === "account";
 
 /**
- * Reads all that is unread of ledgers that were prepared: each window, page by page, many windows at once, the oldest first.
+ * Reads all that is unread of ledgers that were probed: each window, page by page, many windows at once, the oldest first.
  * A ledger's failure is in its report, and stops no other.
  */
 export async function readLedgers(
   deps: Pick<LedgerDeps, "onProgress"> & Pick<Store, "recordPlans">,
   ledgers: readonly LedgerRun[],
 ): Promise<void> {
-  failRefused(deps, ledgers);
+  failRefusedLedgers(deps, ledgers);
   const accountFailed = new AbortController();
   const queues = new Map(billsOperations.map((one) => [one, new WalkQueue(one.limit.requests)]));
 
