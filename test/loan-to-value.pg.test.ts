@@ -201,26 +201,29 @@ test("a sync of a parent account names each unit, and one that is wrong leaves t
   expect(await snapshots(to.db, unit)).toMatchObject([[expect.any(Number), 0, expect.any(String)]]);
 });
 
-test("an account without a loan, as the v3 API says it, is no failure", async () => {
-  const time = virtualClock(start);
-  const failures: unknown[] = [];
-  await using sandbox = await openSandbox({
-    ...{ seed: 1, density: 0, now: time.now },
-    wrapSource: (source) => ({
-      ...source,
-      loanToValue: async () => new Refusal(400, "40054", "No data"),
-    }),
-  });
-  await using asking = openClient(sandbox.url, { account: sandbox.account, time });
-  const deps = {
-    client: asking.client,
-    leased: { store: { write: () => Promise.reject() }, assertHeld: () => undefined },
-    signal: new AbortController().signal,
-    onFailure: (failure: ExchangeError) => failures.push(failure),
-  };
-  const reports = await time.run(syncLoanToValue(deps, "classic", account, []));
-  expect(reports).toEqual([
-    { account, riskUnitId: undefined, stored: undefined, error: undefined },
-  ]);
-  expect(failures).toEqual([]);
-});
+test.each(["40054", "25559"])(
+  "an account without a loan, as the exchange says it with %s, is no failure",
+  async (code) => {
+    const time = virtualClock(start);
+    const failures: unknown[] = [];
+    await using sandbox = await openSandbox({
+      ...{ seed: 1, density: 0, now: time.now },
+      wrapSource: (source) => ({
+        ...source,
+        loanToValue: async () => new Refusal(400, code, "No data"),
+      }),
+    });
+    await using asking = openClient(sandbox.url, { account: sandbox.account, time });
+    const deps = {
+      client: asking.client,
+      leased: { store: { write: () => Promise.reject() }, assertHeld: () => undefined },
+      signal: new AbortController().signal,
+      onFailure: (failure: ExchangeError) => failures.push(failure),
+    };
+    const reports = await time.run(syncLoanToValue(deps, "classic", account, []));
+    expect(reports).toEqual([
+      { account, riskUnitId: undefined, stored: undefined, error: undefined },
+    ]);
+    expect(failures).toEqual([]);
+  },
+);

@@ -258,10 +258,10 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   },
   "src/core/exchange/answer.ts": {
     "unified: 40085 taken for refused credentials": {
-      '"40085": otherMode(': '"40085": credentials(',
+      "const unified = otherMode(": "const unified = credentials(",
     },
     "unified: 40084 taken for a request that is refused": {
-      '"40084": notUnified,': '"40084": request,',
+      'each(notUnified, "40084': 'each(request, "40084',
     },
     "unified: an answer without a byte taken for an empty page": {
       "    return envelope.safeParse(parseExactJson(body)).data;": `    if (body === "") return { code: "00000", data: { list: null } };

@@ -66,88 +66,110 @@ const lacksRight = permission(
     "account the right to read UTA management",
 );
 
+const support = "ask the exchange's support";
+const suspended = credentials(`the exchange has suspended or restricted this account; ${support}`);
+const unproven = credentials(
+  "the exchange asks the account's owner to prove who they are (KYC); do so on its site",
+);
+const unlisted = credentials(
+  "this machine's IP address is not on the API key's list; add it there",
+);
+const wrongKey = credentials(`the API key is not valid; ${toCheck.key}`);
+const wrongSignature = credentials(`the signature is wrong; ${toCheck.secret}`);
+const wrongPassphrase = credentials(`the passphrase is wrong; ${toCheck.passphrase}`);
+const subAccount = credentials(
+  "the exchange does not serve this sub-account with this key; use another account's",
+);
+const unified = otherMode(
+  "this is a unified account, which the exchange's v2 API does not serve; run again, to " +
+    "read it by the v3 API",
+);
+
+/** One refusal of each of the codes. */
+const each = (refusal: Refusal, codes: string): readonly (readonly [string, Refusal])[] =>
+  codes.split(" ").map((code) => [code, refusal]);
+
 /**
- * The caller's next step for each of the exchange's codes. The API's documentation lists none of them.
- * They were gathered from its public clients and their issue threads.
+ * The caller's next step for each of the exchange's codes. Source: its published lists of codes, its public clients and
+ * their issue threads.
  */
-const refusals: Readonly<Record<string, Refusal>> = {
-  "40001": credentials(`the API key is empty; ${toCheck.key}`),
-  "40002": credentials(`the signature is empty; ${toCheck.secret}`),
-  "40003": credentials(`the signature is empty; ${toCheck.secret}`),
-  "40006": credentials(`the API key is not valid; ${toCheck.key}`),
-  "40009": credentials(`the signature is wrong; ${toCheck.secret}`),
-  "40011": credentials(`the passphrase is empty; ${toCheck.passphrase}`),
-  "40012": credentials(
-    `the API key or its passphrase is wrong; ${toCheck.key}; ${toCheck.passphrase}`,
+const refusals: ReadonlyMap<string, Refusal> = new Map([
+  ...each(credentials(`the API key is empty; ${toCheck.key}`), "40001 30001"),
+  ...each(credentials(`the signature is empty; ${toCheck.secret}`), "40002 40003 30002"),
+  ...each(credentials(`the passphrase is empty; ${toCheck.passphrase}`), "40011 30004"),
+  ...each(wrongKey, "40006 30006 30010 30012 30022"),
+  ...each(wrongSignature, "40009 40506 40507 30013"),
+  ...each(wrongPassphrase, "40036 30015"),
+  ...each(
+    credentials(`the API key or its passphrase is wrong; ${toCheck.key}; ${toCheck.passphrase}`),
+    "40012",
   ),
-  "40018": credentials("this machine's IP address is not on the API key's list; add it there"),
-  "40036": credentials(`the passphrase is wrong; ${toCheck.passphrase}`),
-  "40037": credentials(`there is no such API key; ${toCheck.key}`),
-  "40038": credentials("this machine's IP address is not on the API key's list; add it there"),
-  "40042": credentials(
-    "the exchange does not serve the sub-account of a loan with this key; use another account's",
+  ...each(credentials(`there is no such API key; ${toCheck.key}`), "40037 40041 40065"),
+  ...each(unlisted, "40018 40038 22010 30011"),
+  ...each(subAccount, "40042 40061 40068"),
+  ...each(suspended, "40013 40016 40023 40024 40026 40031 40710 25005 25006 25007"),
+  ...each(suspended, "50012 50013 50023 50064 30029"),
+  ...each(unproven, "40035 40101 40111"),
+  ...each(notUnified, "40084 25245"),
+  ...each(unified, "40085 40128"),
+  ...each(
+    otherMode(
+      "this is the key of an elite trader, which is read as that of a unified account; run again, " +
+        "to read it by the v3 API",
+    ),
+    "40731",
   ),
-  "40084": notUnified,
-  "25245": notUnified,
-  "40085": otherMode(
-    "this is a unified account, which the exchange's v2 API does not serve; run again, to " +
-      "read it by the v3 API",
+  ...each(lacksRight, "40014 40040 25620 30028"),
+  ...each(
+    permission(`the exchange has closed this to the account; ${support}`),
+    "40022 40025 40301 40752 40753 40916",
   ),
-  "40731": otherMode(
-    "this is the key of an elite trader, which is read as that of a unified account; run again, " +
-      "to read it by the v3 API",
+  ...each(
+    permission(
+      "a demo key was used as a live one, or a live key as a demo one; a demo key needs " +
+        '"demo": true in ACCOUNTS_FILE, and reads no product type that begins with S',
+    ),
+    "40099",
   ),
-  "40014": lacksRight,
-  "25620": lacksRight,
-  "40099": permission(
-    "a demo key was used as a live one, or a live key as a demo one; a demo key needs " +
-      '"demo": true in ACCOUNTS_FILE, and reads no product type that begins with S',
+  ...each(
+    {
+      kind: "banned",
+      remedy:
+        "the exchange does not serve the country of this machine's address; check HTTPS_PROXY and " +
+        "other proxies",
+    },
+    "40103 40104",
   ),
-  "30005": clock,
-  "30008": clock,
-  "40004": clock,
-  "40005": clock,
-  "40008": clock,
-  "40017": request,
-  "40019": request,
-  "40020": request,
-  "40034": request,
-  "400172": request,
-  "25200": request,
-  "30032": request,
-  "40404": request,
-  // Of a loan-to-value: the account has no loan.
-  "40054": request,
-  "00001": timeRange,
-  "40704": timeRange,
-  "40705": timeRange,
-  "40707": timeRange,
-  "43111": timeRange,
-  "429": slower,
-  "25004": slower,
-  "30014": { ...slower, pauseMs: 15 * secondMs },
-  "30026": { ...slower, pauseMs: 15 * secondMs },
-  "25000": later,
-  "25001": later,
-  "25003": later,
-  "40010": later,
-  "40015": later,
-  "40200": { ...maintained, remedy: "the exchange is being upgraded; try again later" },
-  "40308": maintained,
-  "40604": maintained,
-  "500": maintained,
-  "1001": maintained,
-  "30038": maintained,
-  "41114": maintained,
-  "50008": maintained,
-  "50009": maintained,
-  "40725": later,
-  "45001": later,
-  "40808": {
-    kind: "unknown-code",
-    remedy: "the exchange could not check the request's parameters; try again later",
-  },
-};
+  ...each(clock, "40004 40005 40008 40078 40902 40911 30003 30005 30008"),
+  ...each(request, "40017 40019 40020 40034 400172 40404 25200 30032"),
+  ...each(request, "00171 00172 40057 40058 40059 40064 40302 40304 40724 40811 40813"),
+  ...each(request, "43011 43058 48001 48002 50011 50061 31003 31028 95011 20001 42072 43130"),
+  // Of a loan-to-value.
+  ...each({ kind: "refused-request", remedy: "the account has no loan" }, "40054 25559"),
+  ...each(
+    { kind: "refused-request", remedy: "the account has no such risk unit" },
+    "25561 25562 25566",
+  ),
+  ...each(timeRange, "00001 40408 40704 40705 40707 43111"),
+  ...each(slower, "429 25004"),
+  ...each({ ...slower, pauseMs: 15 * secondMs }, "30014 30026"),
+  ...each(later, "25000 25001 25003 40010 40015 40725 45001"),
+  ...each(later, "40910 43059 50031 80002 30009 30019 30030 30037"),
+  ...each(
+    { ...maintained, remedy: "the exchange is being upgraded; try again later" },
+    "40200 40115",
+  ),
+  ...each(maintained, "500 1001 40308 40604 50008 50009 30038"),
+  // Of one contract or pair.
+  ...each(maintained, "41114 25102 25106 40844 43115 45043 50027"),
+  ...each(
+    {
+      kind: "unknown-code",
+      remedy: "the exchange could not check the request's parameters; try again later",
+    },
+    "40808",
+  ),
+]);
 
 const unknown = (remedy: string): Refusal => ({ kind: "unknown-code", remedy });
 const unknownCode = unknown("this code is not known; see its message");
@@ -157,7 +179,7 @@ const bans: readonly number[] = [403, 451];
 
 /** The meaning of a refusal with this code and HTTP status. Without a known code, the status decides. */
 export function refusalOf(code: string | undefined, status: number): Refusal {
-  const refusal = code !== undefined && Object.hasOwn(refusals, code) ? refusals[code] : undefined;
+  const refusal = code === undefined ? undefined : refusals.get(code);
   if (refusal !== undefined) return refusal;
   if (status === 418 || (code === undefined && bans.includes(status))) return banned;
   if (status === 429) return slower;

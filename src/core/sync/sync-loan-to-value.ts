@@ -44,8 +44,8 @@ export type LoanToValueReport = {
   readonly error: unknown;
 };
 
-/** The code with which the v3 API says that an account has no loan. */
-const noLoanCode = "40054";
+/** The codes with which the exchange says that an account has no loan. */
+const noLoanCodes: readonly (string | undefined)[] = ["40054", "25559"];
 
 /** The risk units that are asked for, one request each; undefined is the account's own. */
 const riskUnitsOf = (ids: readonly string[]): readonly (string | undefined)[] =>
@@ -95,7 +95,7 @@ async function syncRiskUnit(
         signal,
         beforeSend: leased.assertHeld,
         onAttempt: (failure) => {
-          if (failure !== undefined && failure.code !== noLoanCode) onFailure(failure);
+          if (failure !== undefined && !noLoanCodes.includes(failure.code)) onFailure(failure);
         },
       },
     );
@@ -105,7 +105,7 @@ async function syncRiskUnit(
     const change = await leased.store.write((tx) => commitLoanToValue(tx, commit));
     return { account, riskUnitId, stored: { ...commit, change }, error: undefined };
   } catch (error) {
-    const isWithoutLoan = error instanceof ExchangeError && error.code === noLoanCode;
+    const isWithoutLoan = error instanceof ExchangeError && noLoanCodes.includes(error.code);
     return {
       ...{ account, riskUnitId, stored: undefined },
       error: isWithoutLoan ? undefined : withRemedy(error),
@@ -130,10 +130,7 @@ const remedy =
   "for loan-to-value, a parent account needs RISK_UNIT_IDS, a risk unit's own account goes " +
   "without, and an account without an institutional loan leaves SYNC_LTV out";
 
-/**
- * Adds the remedy to refusals that may mean that the account has no loan. How the exchange refuses such an
- * account is not known.
- */
+/** Adds the remedy to refusals that may mean that the account has no such loan. */
 function withRemedy(error: unknown): unknown {
   const isAboutLoan = error instanceof ExchangeError && aboutLoans.includes(error.kind);
   if (!isAboutLoan) return error;
