@@ -4,8 +4,9 @@
 import { describe, expect, test } from "vitest";
 import { compareIds } from "../src/core/contract/compare-ids.ts";
 import { Refusal } from "../src/core/server/answer.ts";
+import type { FetchedPage } from "../src/core/sync/ledger-reader.ts";
 import { IdTimeOrder, PageLengths, type Question } from "../src/core/sync/walk/answers.ts";
-import type { FetchedPage, PageRequest } from "../src/core/sync/walk/pages.ts";
+import type { PageRequest } from "../src/core/sync/walk/pages.ts";
 import { WindowQuestions } from "../src/core/sync/walk/questions.ts";
 import { type Interval, lengthMs, subtract } from "../src/core/words/intervals.ts";
 import type { PlannedWindow } from "../src/core/words/ledger.ts";
@@ -47,7 +48,6 @@ function walkOf(
       exchangeNow: () => day.to,
       plannedAt: day.to,
       settleLagMs: 0,
-      idTimeOrder: new IdTimeOrder(),
       ...but,
     },
     ledger,
@@ -571,7 +571,7 @@ describe("the questions of a window", () => {
     const missing: string[] = [];
     const proven: Interval[] = [];
     const walks: PlannedWindow[] = [{ window: { from, to } }];
-    const deps = { idOrder: new IdTimeOrder(), pageLengths: new PageLengths() };
+    const deps = { pageLengths: new PageLengths() };
     let asked = 0;
     for (const walk of walks) {
       const walked = walkOf(() => ({}), walk, {

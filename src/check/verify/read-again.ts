@@ -1,9 +1,10 @@
 import { pageSizeMax } from "../../core/contract/account-bills.ts";
 import { type BillsApi, billsApiOf } from "../../core/contract/bills-api.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
+import { positionsOf, readRows } from "../../core/sync/ledger-reader.ts";
 import { lowestId, type RowPosition } from "../../core/sync/walk/answers.ts";
 import { OutOfRangeRows } from "../../core/sync/walk/out-of-range-rows.ts";
-import { PagesWithin90Days, positionsOf, readRows } from "../../core/sync/walk/pages.ts";
+import { PagesWithin90Days } from "../../core/sync/walk/pages.ts";
 import {
   type Interval,
   intersect,
@@ -106,10 +107,7 @@ async function readPiece(
   const { ledger, pageLengths, compared } = reader;
   const api = billsApiOf(ledger.productType);
   const startedAt = exchangeNow();
-  const pages = new PagesWithin90Days(
-    { ask: (...asked) => reader.ask(...asked), exchangeNow },
-    signal,
-  );
+  const pages = new PagesWithin90Days(reader, signal);
   const commit = (rows: ReadRows, proven: readonly Interval[]) => {
     const next = { end: { proven, lost: subtract([piece], proven) } };
     return compared.commitPage({

@@ -1,12 +1,13 @@
 import { ExchangeError, type ExchangeErrorKind } from "../../lib/errors.ts";
+import type { EpochMs } from "../../lib/time.ts";
+import type { BillPage } from "../contract/account-bills.ts";
 import type { Bill } from "../contract/bill.ts";
-import { type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
+import { type BillsApi, type BillsQuestion, billsApiOf } from "../contract/bills-api.ts";
 import type { Client } from "../exchange/client.ts";
 import type { Ledger } from "../words/ledger.ts";
-import type { RejectedRow } from "../words/page.ts";
+import type { ReadRows, RejectedRow } from "../words/page.ts";
 import { isOfProductType } from "./failure-scope.ts";
-import { IdTimeOrder, PageLengths } from "./walk/answers.ts";
-import { type FetchedPage, readRows } from "./walk/pages.ts";
+import { IdTimeOrder, PageLengths, type RowPosition } from "./walk/answers.ts";
 
 // If the walk of their window is not served one of these bills, its time stays unread.
 const probedRows = 8;
@@ -29,6 +30,13 @@ const isOtherMode = (kind: ExchangeErrorKind): boolean => kind === "other-mode";
 /** For a probe, the refusal of the product type is an answer, too. */
 const isAnswerToProbe = (kind: ExchangeErrorKind): boolean =>
   isOtherMode(kind) || isOfProductType(kind);
+
+/** A page, and the exchange's time when it received the request. */
+export type FetchedPage = BillPage & {
+  readonly requestTime: EpochMs;
+  /** The rows as they were served, letter for letter. Called only if a row cannot be read. */
+  readonly rowTexts: () => readonly string[];
+};
 
 /** Reads a ledger, for a sync or a verification. It counts the requests and knows what ended the reading. */
 export class LedgerReader {
@@ -133,3 +141,27 @@ export async function probeAccount(readers: readonly LedgerReader[]): Promise<vo
     if (reader.hasAnswered) return;
   }
 }
+
+export function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {
+  const bills: Bill[] = [];
+  const rejected: RejectedRow[] = [];
+  let texts: readonly string[] | undefined;
+  for (const [index, row] of rows.entries()) {
+    const reading = api.read(row);
+    if ("bill" in reading) bills.push(reading.bill);
+    else {
+      texts ??= rowTexts();
+      const text = texts[index] ?? JSON.stringify(row);
+      rejected.push({ received: row, text, fault: reading.fault });
+    }
+  }
+  return { bills, rejected };
+}
+
+export const positionsOf = (
+  { idOf, timeOf }: BillsApi,
+  { bills, rejected }: ReadRows,
+): readonly RowPosition[] => [
+  ...bills,
+  ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
+];

@@ -6,15 +6,12 @@ import type { ProductType } from "../contract/product-types.ts";
 import type { Client } from "../exchange/client.ts";
 import type { LeasedAccount, Store } from "../store/ledger-store.ts";
 import { type Interval, lengthMs, subtract } from "../words/intervals.ts";
-import type { KnownTime, Ledger, LedgerPlan, PlannedWindow } from "../words/ledger.ts";
+import type { KnownTime, Ledger, LedgerPlan } from "../words/ledger.ts";
 import type { PageCommit, PageCounts } from "../words/page.ts";
 import { isNeverRead, planLedger, readTime } from "../words/plan.ts";
 import { failureScope } from "./failure-scope.ts";
-import { LedgerReader } from "./ledger-reader.ts";
+import { LedgerReader, positionsOf } from "./ledger-reader.ts";
 import { isLocated, type PageLengths } from "./walk/answers.ts";
-import { positionsOf } from "./walk/pages.ts";
-import { WindowWalk } from "./walk/walk.ts";
-import type { PartsWanted } from "./walk-queue.ts";
 
 /** What reading a ledger needs of the store. */
 export type LedgerStore = Pick<Store, "unstored" | "commitPage">;
@@ -79,7 +76,7 @@ const emptyPauseMs = 2 * secondMs;
 
 /** One ledger's part of a run: its plan, its walks and their result. */
 export class LedgerRun extends LedgerReader {
-  /** The rows that a probe was served and that are not stored yet as they are: the times of their ids. */
+  /** The times of bills, by id, that a probe was served and that are not stored yet as they are. The walks share it. */
   readonly expectedBills = new Map<string, EpochMs>();
   readonly #deps: LedgerDeps;
   readonly #counts = { new: 0, unchanged: 0, restated: 0, rejected: 0 };
@@ -113,10 +110,12 @@ export class LedgerRun extends LedgerReader {
     return this.#deps.exchangeNow();
   }
 
+  /** Waits before another question about a window of which nothing was served yet. */
   pause(signal: AbortSignal): Promise<void> {
     return this.#deps.sleep(emptyPauseMs, signal);
   }
 
+  /** Tells what is contradictory about an answer. */
   tell(what: string): void {
     this.#deps.onProgress({ ledger: this.ledger, event: "doubted", what });
   }
@@ -173,10 +172,9 @@ export class LedgerRun extends LedgerReader {
     return plan;
   }
 
-  /** The walk of a window. @param stopped aborts when the whole account has failed. */
-  walk(window: PlannedWindow, partsWanted: PartsWanted, stopped: AbortSignal): WindowWalk {
-    const signal = AbortSignal.any([this.#deps.signal, stopped, this.#stopped.signal]);
-    return new WindowWalk(this, window, { signal, partsWanted });
+  /** Aborts where the run is stopped, the ledger has failed, or the other signal aborts. */
+  signalWith(other: AbortSignal): AbortSignal {
+    return AbortSignal.any([this.#deps.signal, this.#stopped.signal, other]);
   }
 
   /** @param walkedMs how much of the page's window was walked. */

@@ -19,6 +19,7 @@ import { askBalances, recordBalances } from "./sync-balances.ts";
 import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageLengths } from "./walk/answers.ts";
+import { WindowWalk } from "./walk/walk.ts";
 import { type PartsWanted, WalkQueue } from "./walk-queue.ts";
 
 /** The account that a run syncs. */
@@ -134,7 +135,8 @@ export async function readLedgers(
 
   async function read(ledger: LedgerRun, window: PlannedWindow, partsWanted: PartsWanted) {
     try {
-      const walk = ledger.walk(window, partsWanted, accountFailed.signal);
+      const signal = ledger.signalWith(accountFailed.signal);
+      const walk = new WindowWalk(ledger, window, { signal, partsWanted });
       while (!walk.isOver) {
         const answer = await walk.ask();
         const page = walk.check(answer);

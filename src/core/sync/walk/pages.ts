@@ -1,12 +1,12 @@
 import { ExchangeError } from "../../../lib/errors.ts";
 import { type EpochMs, epochMs, minuteMs, secondMs } from "../../../lib/time.ts";
-import type { BillPage } from "../../contract/account-bills.ts";
-import type { Bill } from "../../contract/bill.ts";
 import type { BillsApi } from "../../contract/bills-api.ts";
 import type { Interval } from "../../words/intervals.ts";
-import type { ReadRows, RejectedRow } from "../../words/page.ts";
+import type { ReadRows } from "../../words/page.ts";
 import { edgeMarginMs, horizonAt } from "../../words/plan.ts";
-import type { Question, RowPosition } from "./answers.ts";
+import type { FetchedPage } from "../ledger-reader.ts";
+import type { LedgerRun } from "../ledger-run.ts";
+import type { Question } from "./answers.ts";
 
 /** The request for one page, with the times as they are sent. */
 export type PageRequest = {
@@ -14,20 +14,6 @@ export type PageRequest = {
   readonly endTime: EpochMs;
   readonly idLessThan: string | undefined;
   readonly limit: number;
-};
-
-/** A page, and the exchange's time when it received the request. */
-export type FetchedPage = BillPage & {
-  readonly requestTime: EpochMs;
-  /** The rows as they were served, letter for letter. Called only if a row cannot be read. */
-  readonly rowTexts: () => readonly string[];
-};
-
-/** Whom pages are asked of. */
-export type PageReader = {
-  exchangeNow(): EpochMs;
-  /** @param request is called when the rate limit allows sending, and again for each retry. */
-  ask(request: () => PageRequest, signal: AbortSignal, priority?: number): Promise<FetchedPage>;
 };
 
 // The exchange may refuse even times inside its 90 days, if they are close to the edge. Then the next of
@@ -44,16 +30,16 @@ export type AskedPage = FetchedPage & {
 
 /** Asks for a window's pages, and never for time older than the horizon, which moves with every page. */
 export class PagesWithin90Days {
-  readonly #reader: PageReader;
+  readonly #ledger: LedgerRun;
   readonly #signal: AbortSignal;
   #margin = 0;
   #servedFrom = epochMs(0);
   #sentAt: EpochMs;
 
-  constructor(reader: PageReader, signal: AbortSignal) {
-    this.#reader = reader;
+  constructor(ledger: LedgerRun, signal: AbortSignal) {
+    this.#ledger = ledger;
     this.#signal = signal;
-    this.#sentAt = reader.exchangeNow();
+    this.#sentAt = ledger.exchangeNow();
   }
 
   /** When the last request was sent. */
@@ -70,7 +56,7 @@ export class PagesWithin90Days {
       const requestNow = (): PageRequest => {
         // 1 ms wider than the window on both sides, in case the exchange excludes the bounds: from `from - 1`
         // to `to`, which is not part of the window.
-        const edge = horizonAt(this.#reader.exchangeNow(), edgeMarginsMs[this.#margin]);
+        const edge = horizonAt(this.#ledger.exchangeNow(), edgeMarginsMs[this.#margin]);
         servedAfter = Math.max(window.from - 1, edge);
         return {
           startTime: epochMs(Math.max(from, servedAfter)),
@@ -84,52 +70,28 @@ export class PagesWithin90Days {
       if (request.startTime >= window.to) break;
       try {
         const sent = () => {
-          this.#sentAt = this.#reader.exchangeNow();
+          this.#sentAt = this.#ledger.exchangeNow();
           request = requestNow();
           return request;
         };
-        const page = await this.#reader.ask(sent, this.#signal, priority);
+        const page = await this.#ledger.ask(sent, this.#signal, priority);
         // On a slow network the horizon may have passed the start before the request arrived.
         const oldest = Math.max(servedAfter + 1, horizonAt(page.requestTime, 0));
         this.#servedFrom = epochMs(Math.max(this.#servedFrom, Math.min(oldest, window.to)));
         return { ...page, servedFrom: this.#servedFrom, request };
       } catch (error) {
-        const isEdge = request.startTime - horizonAt(this.#reader.exchangeNow()) < edgeReachMs;
+        const isEdge = request.startTime - horizonAt(this.#ledger.exchangeNow()) < edgeReachMs;
         const isRefusal = error instanceof ExchangeError && error.kind === "time-range";
         const isLast = this.#margin === edgeMarginsMs.length - 1;
         if (!isRefusal || !isEdge || isLast) throw error;
       }
     }
     // The horizon has passed the whole window, so nothing of it can be read.
-    const requestTime = this.#reader.exchangeNow();
+    const requestTime = this.#ledger.exchangeNow();
     const nothing = { rows: [], rowTexts: () => [], endId: undefined, requestTime };
     return { ...nothing, servedFrom: window.to, request: undefined };
   }
 }
-
-export function readRows(api: BillsApi, { rows, rowTexts }: FetchedPage): ReadRows {
-  const bills: Bill[] = [];
-  const rejected: RejectedRow[] = [];
-  let texts: readonly string[] | undefined;
-  for (const [index, row] of rows.entries()) {
-    const reading = api.read(row);
-    if ("bill" in reading) bills.push(reading.bill);
-    else {
-      texts ??= rowTexts();
-      const text = texts[index] ?? JSON.stringify(row);
-      rejected.push({ received: row, text, fault: reading.fault });
-    }
-  }
-  return { bills, rejected };
-}
-
-export const positionsOf = (
-  { idOf, timeOf }: BillsApi,
-  { bills, rejected }: ReadRows,
-): readonly RowPosition[] => [
-  ...bills,
-  ...rejected.map(({ received }) => ({ billId: idOf(received), cTime: timeOf(received) })),
-];
 
 /**
  * Removes rows that were served before as they are, by the last two pages or the first one. A page overlaps its

@@ -4,45 +4,23 @@ import { dayMs, type EpochMs, epochMs, isoTime } from "../../../lib/time.ts";
 import { contradictoryIds } from "../../contract/bill.ts";
 import { type BillsApi, billsApiOf } from "../../contract/bills-api.ts";
 import { interval, lengthMs } from "../../words/intervals.ts";
-import type { Ledger, PlannedWindow } from "../../words/ledger.ts";
+import type { PlannedWindow } from "../../words/ledger.ts";
 import { type PageCommit, type ReadRows, type WalkEnd, WindowCursor } from "../../words/page.ts";
 import { horizonAt, settledUntil, startSlackMs } from "../../words/plan.ts";
-import type { Answer, Contradiction, IdTimeOrder, PageLengths } from "./answers.ts";
+import { positionsOf, readRows } from "../ledger-reader.ts";
+import type { LedgerRun } from "../ledger-run.ts";
+import type { PartsWanted } from "../walk-queue.ts";
+import type { Answer, Contradiction } from "./answers.ts";
 import { OutOfRangeRows } from "./out-of-range-rows.ts";
-import {
-  type AskedPage,
-  type PageReader,
-  PagesWithin90Days,
-  positionsOf,
-  readRows,
-  ServedRows,
-} from "./pages.ts";
+import { type AskedPage, PagesWithin90Days, ServedRows } from "./pages.ts";
 import { WindowQuestions } from "./questions.ts";
 import { WindowProgress } from "./window-progress.ts";
-
-/** The ledger whose windows are walked, in a run. Its walks share all of it. */
-export type WalkedLedger = PageReader & {
-  readonly ledger: Ledger;
-  /** What is known about the order of the ledger's ids, and about the exchange's pages. */
-  readonly idTimeOrder: IdTimeOrder;
-  readonly pageLengths: PageLengths;
-  /** The times of bills, by id, that the run's first question was served and that are not stored. */
-  readonly expectedBills: Map<string, EpochMs>;
-  /** The exchange's time when the run was planned. */
-  readonly plannedAt: EpochMs;
-  /** How long the newest time stays settling: stored, but not yet covered. */
-  readonly settleLagMs: number;
-  /** Waits before another question about a window of which nothing was served yet. */
-  pause(signal: AbortSignal): Promise<void>;
-  /** Tells what is contradictory about an answer. */
-  tell(what: string): void;
-};
 
 type WalkOptions = {
   /** Ends the walk between two pages. */
   readonly signal: AbortSignal;
   /** Into how many windows to divide the rest of the window: it keeps the newest. */
-  readonly partsWanted: (pagesLeft: number, tookMs: number) => number;
+  readonly partsWanted: PartsWanted;
 };
 
 // 10 million bills. The bound ends the walk if the exchange never ends the window.
@@ -59,7 +37,7 @@ const expiresSoonMs = dayMs;
  * is asked next, and when the window ends.
  */
 export class WindowWalk {
-  readonly #run: WalkedLedger;
+  readonly #run: LedgerRun;
   readonly #options: WalkOptions;
   readonly #api: BillsApi;
   readonly #questions: WindowQuestions;
@@ -83,7 +61,7 @@ export class WindowWalk {
   #handedBack: readonly PlannedWindow[] = [];
   #walkedMs = 0;
 
-  constructor(run: WalkedLedger, planned: PlannedWindow, options: WalkOptions) {
+  constructor(run: LedgerRun, planned: PlannedWindow, options: WalkOptions) {
     const { window, cursor, startedAt } = planned;
     this.#run = run;
     this.#options = options;
