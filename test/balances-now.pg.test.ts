@@ -346,6 +346,27 @@ test("a coin that an answer leaves out is held no more: it is a notice if bills 
 });
 
 test.each([
+  ["of a coin is null", (rows: object[]) => rows.map((row) => ({ ...row, available: null }))],
+  ["are a null instead of a list", () => null],
+])("balances that %s are no failure and no break", async (what, change) => {
+  const told: string[] = [];
+  await using at = house(`balances ${what}`, {
+    ...{ productTypes: ["USDT-FUTURES", "SPOT"], density: 0.6 },
+    onFailure: ({ message }) => told.push(message),
+    wrapAnswer: telling(change, balancesOperations.spot),
+  });
+  for (const passMs of [0, hourMs, hourMs]) {
+    await at.pass(passMs);
+    expect(isComplete(await at.sync())).toBe(true);
+    expect(await at.check()).toEqual([]);
+  }
+  expect(told).toEqual([]);
+  // An empty list says that nothing is held, and a null says nothing.
+  const spot = (await at.stored()).filter(({ wallet }) => wallet === "SPOT");
+  expect(spot.length > 0).toBe(what.includes("list"));
+});
+
+test.each([
   ["classic", "USDT-FUTURES", 0],
   ["spot", "SPOT", 3],
 ] as const)(

@@ -16,16 +16,30 @@ import {
   unifiedWallet,
   type Wallet,
 } from "./product-types.ts";
-import { asPrinted, decimal, optionalDecimal, optionalText, text } from "./scalars.ts";
+import { asPrinted, optionalDecimal, optionalText, text } from "./scalars.ts";
 import { spotCoin } from "./spot-bills.ts";
 
 /** What a wallet holds of a coin now. */
 export type WalletBalance = {
   readonly coin: string;
-  readonly balance: string;
+  /** Null where the answer does not say. */
+  readonly balance: string | null;
   /** Whether nobody has shown that such a balance is that of the coin's bills. */
   readonly mayDiffer: boolean;
 };
+
+/** A list without a row may be null. */
+const listOf = (row: z.ZodType<WalletBalance>) =>
+  z
+    .array(row)
+    .nullable()
+    .transform((rows) => rows ?? []);
+
+/** An amount that may be null or empty, as some coins' was, but not left out. */
+const held = z
+  .unknown()
+  .refine((value): boolean => value !== undefined, "is missing")
+  .pipe(optionalDecimal);
 
 const sent = (text: string | null): Decimal => (text === null ? zero : decimalOf(asPrinted(text)));
 
@@ -37,11 +51,11 @@ const classicBalances = {
   query: z.strictObject({
     productType: z.string().toUpperCase().pipe(z.enum(classicProductTypes)),
   }),
-  data: z.array(
+  data: listOf(
     z
       .looseObject({
         marginCoin: text,
-        accountEquity: decimal,
+        accountEquity: held,
         unrealizedPL: optionalDecimal,
         assetMode: optionalText,
       })
@@ -49,7 +63,7 @@ const classicBalances = {
         ({ marginCoin, accountEquity, unrealizedPL, assetMode }): WalletBalance => ({
           coin: marginCoin,
           // The profit of open positions is in the equity and in no bill.
-          balance: decimalText(subtract(sent(accountEquity), sent(unrealizedPL))),
+          balance: accountEquity && decimalText(subtract(sent(accountEquity), sent(unrealizedPL))),
           // All coins are one margin.
           mayDiffer: assetMode === "union",
         }),
@@ -65,10 +79,14 @@ const unifiedBalances = {
   access: "signed",
   query: z.strictObject({}),
   data: z
-    .looseObject({ assets: z.array(z.looseObject({ coin: text, balance: decimal })) })
-    .transform(({ assets }) =>
-      assets.map(({ coin, balance }): WalletBalance => ({ coin, balance, mayDiffer: true })),
-    ),
+    .looseObject({
+      assets: listOf(
+        z
+          .looseObject({ coin: text, balance: held })
+          .transform(({ coin, balance }) => ({ coin, balance, mayDiffer: true })),
+      ),
+    })
+    .transform(({ assets }) => assets),
   limit: { requests: 20, scope: "uid" },
 } as const satisfies Operation;
 
@@ -81,11 +99,11 @@ const spotBalances = {
   path: "/api/v2/spot/account/assets",
   access: "signed",
   query: z.strictObject({}),
-  data: z.array(
+  data: listOf(
     z
       .looseObject({
         coin: text,
-        available: decimal,
+        available: held,
         frozen: optionalDecimal,
         locked: optionalDecimal,
         limitAvailable: optionalDecimal,
@@ -93,7 +111,7 @@ const spotBalances = {
       .transform(
         ({ coin, available, frozen, locked, limitAvailable }): WalletBalance => ({
           coin: spotCoin(coin),
-          balance: decimalText([available, frozen, locked].map(sent).reduce(add)),
+          balance: available && decimalText([available, frozen, locked].map(sent).reduce(add)),
           mayDiffer: ![frozen, locked, limitAvailable].map(sent).every(isZero),
         }),
       ),
@@ -107,8 +125,8 @@ const fundingBalances = {
   path: "/api/v3/account/funding-assets",
   access: "signed",
   query: z.strictObject({}),
-  data: z.array(
-    z.looseObject({ coin: text, balance: decimal, frozen: optionalDecimal }).transform(
+  data: listOf(
+    z.looseObject({ coin: text, balance: held, frozen: optionalDecimal }).transform(
       ({ coin, balance, frozen }): WalletBalance => ({
         coin,
         balance,

@@ -39,7 +39,9 @@ export async function commitBalances(
   const unlisted = await readUnlisted(tx, account, wallets);
   const told = wallets.flatMap(({ wallet, readAt, balances }) =>
     [
-      ...balances.map((one) => ({ ...one, isUnlisted: false })),
+      ...balances.flatMap(({ balance, ...one }) =>
+        balance === null ? [] : [{ ...one, balance, isUnlisted: false }],
+      ),
       ...unlisted.filter((one) => one.wallet === wallet),
     ].map((one) => ({ ...one, wallet, readAt: isoTime(readAt) })),
   );
