@@ -102,7 +102,8 @@ export function recordsOptions(
 
 const wrongRecords: Readonly<Record<RecordsKind["kind"], ReturnType<typeof recordsOptions>>> = {
   equal: {},
-  missing: { wrapAnswer: changed((rows) => rows.slice(0, -1)) },
+  "without-first": { wrapAnswer: changed((rows) => rows.slice(1)) },
+  "without-last": { wrapAnswer: changed((rows) => rows.slice(0, -1)) },
   amounts: { wrapAnswer: changed((rows) => rows.map((row) => ({ ...row, amount: "0.125" }))) },
   refused: {
     alterCredential: (credential) => ({

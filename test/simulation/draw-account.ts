@@ -95,6 +95,8 @@ function withEmptyBodies(random: Random, step: Step): Step {
   return { ...step, exchange: [...step.exchange, { kind: "empty-body", atRequest, times }] };
 }
 
+const wrongKinds = ["without-last", "without-first", "amounts", "refused"] as const;
+
 /** In four of ten histories, tax records are wanted. */
 export function withRecords(history: History): History {
   const random = seededRandom(`records ${history.seed}`);
@@ -102,7 +104,7 @@ export function withRecords(history: History): History {
   const records: RecordsKind = {
     wantedMs: integer(random, 91 * dayMs, 220 * dayMs),
     moreDays: integer(random, 0, 20),
-    kind: random() < 0.7 ? "equal" : pick(random, ["missing", "amounts", "refused"] as const),
+    kind: random() < 0.7 ? "equal" : pick(random, wrongKinds),
     crowd: random() < 0.2 ? integer(random, 500, 700) : 0,
   };
   return { ...history, records };

@@ -66,8 +66,8 @@ export type RecordsKind = {
   /** How long before the start of the history the oldest wanted time is, and how long before that the ledger begins. */
   readonly wantedMs: number;
   readonly moreDays: number;
-  /** Whether they agree with the bills, miss some of them, have others' amounts, or are refused to the key. */
-  readonly kind: "equal" | "missing" | "amounts" | "refused";
+  /** Whether they agree with the bills, lack a row of each answer, have others' amounts, or are refused to the key. */
+  readonly kind: "equal" | "without-first" | "without-last" | "amounts" | "refused";
   /** How many more bills one older millisecond has. */
   readonly crowd: number;
 };

@@ -202,7 +202,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   },
   "src/wings/recovery/recover.ts": {
     "tax records believed that differ from the bills": {
-      "if (differing.length + rejected.length > 0) {": "if (this.#requests === 0) {",
+      "if (first !== undefined)": "if (this.#requests === 0)",
     },
   },
   "src/wings/recovery/tax-windows.ts": {

@@ -15,16 +15,16 @@ import {
   union,
 } from "../../core/words/intervals.ts";
 import type { Ledger } from "../../core/words/ledger.ts";
-import type { ReadRows, RejectedRow } from "../../core/words/page.ts";
 import { horizonAt, ledgerStart } from "../../core/words/plan.ts";
 import { withoutZeros } from "../../lib/decimal.ts";
-import { type ExchangeError, isRefused, messageOf } from "../../lib/errors.ts";
+import { ContradictionError, type ExchangeError, isRefused, messageOf } from "../../lib/errors.ts";
 import { dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
 import {
+  type Compared,
   commitRecovered,
   type Overlap,
-  type OverlapBill,
   type RecoveryState,
+  readCompared,
   readOverlap,
   readRecoveryStates,
   recordTaxComparison,
@@ -36,7 +36,7 @@ export { readNotRecovered } from "./recovery.ts";
 
 /*
  * Bills go back 90 days. Older time, and lost time, is recovered from tax records: the same amounts and fees, without
- * coupons and mostly without balances. They are believed after the newest week of stored bills was compared with them.
+ * coupons and mostly without balances. They are believed after they were compared with stored bills.
  */
 
 // "An account had a quiet year between two busy ones": a year without rows is no end, two are one.
@@ -45,9 +45,8 @@ const quietMs = 2 * 365 * dayMs;
 /** How far back bills are wanted where no setting says otherwise. */
 const recoverDefaultMs = 2 * 365 * dayMs;
 
-const overlapMs = 7 * dayMs;
-// A key without the right, and records that differ, are asked again after a day.
-const askAgainMs = dayMs;
+// So long a comparison holds, and a key without the right is not asked again.
+const compareAgainMs = dayMs;
 
 type Choices = {
   /** The oldest time that is wanted. Default two years. */
@@ -81,10 +80,8 @@ async function recoverBills(
   for (const productType of recoverable)
     plans.push(...(await planOf(deps, { account, productType }, states.of(productType))));
   // A ledger without bills has nothing to compare: another one of the account and the operation proves its records, too.
-  const byProof = [
-    ...plans.filter(({ overlap }) => overlap !== undefined),
-    ...plans.filter(({ overlap }) => overlap === undefined),
-  ];
+  const hasProof = ({ believed, overlap }: Plan) => believed !== undefined || overlap.length > 0;
+  const byProof = [...plans.filter(hasProof), ...plans.filter((plan) => !hasProof(plan))];
   if (byProof.length > 0) {
     const types = byProof.map(({ ledger }) => ledger.productType).join(", ");
     deps.reporter?.notice(
@@ -105,7 +102,9 @@ type Plan = {
   readonly ledger: Ledger;
   readonly oldestBill: EpochMs | undefined;
   readonly wanted: readonly Interval[];
-  readonly overlap: Overlap | undefined;
+  /** The comparison of the last day, if the records were believed. */
+  readonly believed: TaxComparison | undefined;
+  readonly overlap: readonly Overlap[];
 };
 
 /** None where nothing is wanted, or where the records were not believed within a day. */
@@ -113,17 +112,22 @@ async function planOf(deps: Deps, ledger: Ledger, state: RecoveryState): Promise
   const { leased, exchangeNow, recoverFrom } = deps;
   const api = taxApiOf(ledger.productType);
   if (api === undefined) return [];
-  const { comparison, oldestBill } = state;
+  const { comparison, oldestBill, known } = state;
   const now = exchangeNow();
   const wanted = olderTime(state, api, { recoverFrom, now });
-  const isNotRecovered =
-    comparison?.notRecoveredReason !== undefined && now - comparison.at < askAgainMs;
   // Time that was recovered in part and is no longer wanted is forgotten.
-  if (wanted.length === 0 && comparison?.partlyRecovered !== undefined)
+  if (wanted.length === 0 && comparison?.partlyRecovered?.length)
     await keep(deps, ledger, { ...comparison, partlyRecovered: [] });
-  if (wanted.length === 0 || isNotRecovered) return [];
-  const overlap = await leased.store.read((db) => readOverlap(db, ledger, overlapMs));
-  return [{ api, ledger, oldestBill, wanted, overlap }];
+  if (wanted.length === 0) return [];
+  const plan = { api, ledger, oldestBill, wanted };
+  if (comparison !== undefined && now - comparison.at < compareAgainMs)
+    return comparison.notRecoveredReason === undefined
+      ? [{ ...plan, believed: comparison, overlap: [] }]
+      : [];
+  const overlap = await leased.store.read((db) =>
+    readOverlap(db, ledger, { coverage: known.coverage, windowMaxMs: api.windowMaxMs }),
+  );
+  return [{ ...plan, believed: undefined, overlap }];
 }
 
 const keep = ({ leased }: Deps, ledger: Ledger, evidence: TaxComparison): Promise<void> =>
@@ -161,18 +165,19 @@ class LedgerRecovery {
     this.#leftMs = lengthMs(plan.wanted);
   }
 
-  /** @param proven the operations whose records this run has found equal to the bills of a ledger of the account. */
+  /** @param proven the operations whose records were found equal to the bills of a ledger of the account. */
   async recover(proven: Set<TaxApi["operation"]>): Promise<RecoverReport> {
-    const { ledger, overlap } = this.#plan;
-    const keepIt = (evidence: TaxComparison) => keep(this.#deps, ledger, evidence);
+    const { api, ledger, believed } = this.#plan;
     try {
-      const notRecoveredReason = await this.#notRecoveredReason(proven);
-      const compared = overlap?.bills.length ?? 0;
-      const evidence = { at: this.#deps.exchangeNow(), compared, notRecoveredReason };
-      await keepIt(evidence);
-      if (notRecoveredReason === undefined) await this.#descend();
-      if (this.#partlyRecovered.length > 0)
-        await keepIt({ ...evidence, partlyRecovered: this.#partlyRecovered });
+      const comparison = believed ?? (await this.#compare(proven));
+      const { compared, notRecoveredReason } = comparison;
+      if (believed === undefined) await keep(this.#deps, ledger, comparison);
+      if (notRecoveredReason === undefined) {
+        if (compared > 0) proven.add(api.operation);
+        await this.#descend();
+        const partlyRecovered = this.#partlyRecovered;
+        await keep(this.#deps, ledger, { ...comparison, partlyRecovered });
+      }
       return this.#report({ notRecoveredReason, error: undefined });
     } catch (error) {
       return this.#report({ notRecoveredReason: undefined, error });
@@ -194,38 +199,44 @@ class LedgerRecovery {
     };
   }
 
-  /** Why the records are not believed; undefined where they are. */
-  async #notRecoveredReason(proven: Set<TaxApi["operation"]>): Promise<string | undefined> {
-    const { overlap, api } = this.#plan;
-    if (overlap === undefined) {
+  async #compare(proven: ReadonlySet<TaxApi["operation"]>): Promise<TaxComparison> {
+    const { leased, exchangeNow } = this.#deps;
+    const { api, ledger, overlap } = this.#plan;
+    let compared = 0;
+    const ended = (notRecoveredReason?: string): TaxComparison => {
+      return { at: exchangeNow(), compared, notRecoveredReason };
+    };
+    if (overlap.length === 0)
       return proven.has(api.operation)
-        ? undefined
-        : "no stored bill can be compared with the tax records yet";
-    }
+        ? ended()
+        : ended("no stored bill can be compared with the tax records yet");
     try {
-      const { bills, rejected } = await this.#readWhole(overlap.window);
-      const differing = differences(overlap.bills, bills);
-      if (differing.length + rejected.length > 0) {
-        const [first = "a row cannot be read"] = differing;
-        return `tax records differ from ${differing.length + rejected.length} of ${overlap.bills.length} stored bills: ${first}`;
+      let done: readonly Interval[] = [];
+      for (const { asked, needed } of overlap) {
+        if (subtract([needed], done).length === 0) continue;
+        for await (const { window, rows } of this.#parts(subtract([asked], done).slice(-1))) {
+          const { from, to } = window;
+          const records = rows.bills.filter(({ cTime }) => cTime >= from && cTime < to);
+          const known = await leased.store.read((db) =>
+            readCompared(db, ledger, { window, records }),
+          );
+          compared += known.stored.length;
+          const differing = differences(known, records);
+          const [first] = differing;
+          if (first !== undefined)
+            return ended(
+              `tax records differ from ${differing.length} of ${compared} stored bills: ${first}`,
+            );
+          done = union([...done, window]);
+          if (subtract([needed], done).length === 0) break;
+        }
       }
-      proven.add(api.operation);
-      return undefined;
+      return ended();
     } catch (error) {
-      if (isRefused(error)) return `the key may not read tax records: ${messageOf(error)}`;
+      if (isRefused(error)) return ended(`the key may not read tax records: ${messageOf(error)}`);
+      if (error instanceof ContradictionError) return ended(error.message);
       throw error;
     }
-  }
-
-  /** All rows of a window, however many answers they take. */
-  async #readWhole(window: Interval): Promise<ReadRows> {
-    const bills: Bill[] = [];
-    const rejected: RejectedRow[] = [];
-    for await (const part of this.#parts(split(window, this.#plan.api.windowMaxMs))) {
-      bills.push(...part.rows.bills);
-      rejected.push(...part.rows.rejected);
-    }
-    return { bills, rejected };
   }
 
   async #descend(): Promise<void> {
@@ -260,15 +271,18 @@ class LedgerRecovery {
   }
 }
 
-/** In which bills the tax records of a window differ from those that are stored, as text. */
-function differences(stored: readonly OverlapBill[], taxed: readonly Bill[]): readonly string[] {
-  const records = new Map(taxed.map((bill) => [bill.billId, bill]));
-  const ids = new Set(stored.map(({ billId }) => billId));
+/** In what the tax records of a window differ from its stored bills, as text. */
+function differences(
+  { stored, rejectedIds }: Compared,
+  records: readonly Bill[],
+): readonly string[] {
+  const recordOf = new Map(records.map((record) => [record.billId, record]));
+  const known = new Set([...stored.map(({ billId }) => billId), ...rejectedIds]);
   const isMarginMove = ({ businessType }: Bill) =>
     nonFinancialTypes.some((type) => type === businessType);
   return [
     ...stored.flatMap((bill) => {
-      const record = records.get(bill.billId);
+      const record = recordOf.get(bill.billId);
       if (record === undefined) return [`bill ${bill.billId} is not among them`];
       const isEqual =
         record.cTime === bill.cTime &&
@@ -281,8 +295,8 @@ function differences(stored: readonly OverlapBill[], taxed: readonly Bill[]): re
         sameDecimal(record.balance, bill.balance);
       return isBalanced ? [] : [`bill ${bill.billId} has another balance`];
     }),
-    ...taxed
-      .filter((record) => !ids.has(record.billId) && !isMarginMove(record))
+    ...records
+      .filter((record) => !known.has(record.billId) && !isMarginMove(record))
       .map(({ billId }) => `${billId} is not stored`),
   ];
 }

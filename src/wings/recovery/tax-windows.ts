@@ -90,7 +90,7 @@ const contradiction = ({ from, to }: Interval, twice: string | undefined): Contr
       ? "contradict each other"
       : `have record ${printableLine(twice)} twice, with other content,`;
   return new ContradictionError(
-    `answers of tax records of ${isoTime(from)} to ${isoTime(to)} ${what} ${doubtsMax + 1} times; run again`,
+    `answers of tax records of ${isoTime(from)} to ${isoTime(to)} ${what} ${doubtsMax + 1} times; a later run asks again`,
   );
 };
 
