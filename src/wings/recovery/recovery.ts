@@ -134,16 +134,13 @@ export async function readOverlap(
   }: { readonly coverage: readonly Interval[]; readonly windowMaxMs: number },
 ): Promise<readonly Overlap[]> {
   const isCovered = sql`c_time <@ ${multirange(coverage)}`;
-  const { rows: meetings } = await db.execute<{ at: string }>(sql`
+  const { rows: ends } = await db.execute<{ at: string }>(sql`
     select ${msOf(sql`c_time`)} as at
     from (
       select
         c_time,
         has_bill,
-        bool_and(has_bill) over (
-          order by c_time range between '1 ms' preceding and '1 ms' following
-        ) as are_bills,
-        count(*) over (partition by c_time) = count(*) over (
+        count(*) filter (where has_bill) over (partition by c_time) = count(*) over (
           order by c_time range between '1 ms' preceding and '1 ms' following
         ) as is_alone
       from (
@@ -155,17 +152,18 @@ export async function readOverlap(
       ) as newest
     ) as times
     where has_bill
-    group by c_time, is_alone, are_bills
-    order by is_alone and are_bills desc, date_trunc('second', c_time) = c_time, c_time desc
+    group by c_time, is_alone
+    order by is_alone desc, date_trunc('second', c_time) = c_time, c_time desc
     limit 2`);
-  const [first, last = first] = meetings.map(({ at }) => Number(at)).toSorted((a, b) => a - b);
+  const [first, last = first] = ends.map(({ at }) => Number(at)).toSorted((a, b) => a - b);
   if (first === undefined || last === undefined) return [];
   const { rows: newest } = await db.execute<{ at: string }>(sql`
     select ${msOf(sql`max(c_time)`)} as at
     from bills
+    cross join lateral (values (business_type), (coin)) as word (name)
     where ${isCompared(ledger)}
       and ${isCovered}
-    group by grouping sets ((business_type), (coin))
+    group by name
     order by max(c_time) desc
     limit 50`);
   /** The time up to here, of which the newest is needed. */
@@ -176,9 +174,9 @@ export async function readOverlap(
         asked,
         needed: { ...asked, from: epochMs(Math.max(asked.from, to - neededMs)) },
       }));
-  const meetingMs = Math.min(last + 1 - first, windowMaxMs);
+  const betweenMs = Math.min(last + 1 - first, windowMaxMs);
   return [
-    ...upTo(first + meetingMs, meetingMs, meetingMs),
+    ...upTo(first + betweenMs, betweenMs, betweenMs),
     ...upTo(first, weekMs),
     ...newest.flatMap(({ at }) => upTo(Number(at) + 1, 1)),
   ];
