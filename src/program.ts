@@ -166,7 +166,9 @@ function openProgram(io: Process): Command {
       writeOut: (text) => print(io, text.replace(/\n$/, "")),
       writeErr: (text) => note(io, withShortWords(text).replace(/\n$/, "")),
     })
-    .showHelpAfterError(`(--help shows what there is${io.npm === undefined ? "" : npmHint})`)
+    .showHelpAfterError(
+      `(--help shows what there is${io.npm === undefined ? "" : npmHint(io.npm)})`,
+    )
     .addHelpText(
       "after",
       `

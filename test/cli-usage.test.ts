@@ -58,10 +58,10 @@ test("help names the commands and exit codes, and fits on 80 columns, whatever t
 });
 
 test("what is missing to npm, which keeps options for itself, is told with the way to type it", async () => {
-  const hint = /not specified\n\(.*; options come after two dashes: npm run verify -- --help\)\n$/;
-  const byNpm = await runCli(["verify"], { env: { npm_lifecycle_event: "verify" } });
+  const hint = /not specified\n\(.*; options come after two dashes: npm run export -- --help\)\n$/;
+  const byNpm = await runCli(["export"], { env: { npm_lifecycle_event: "export" } });
   expect(byNpm).toMatchObject({ code: 2, stderr: expect.stringMatching(hint) });
-  expect((await runCli(["verify"])).stderr).not.toMatch(hint);
+  expect((await runCli(["export"])).stderr).not.toMatch(hint);
 });
 
 test.each([
@@ -244,7 +244,7 @@ test("sandbox prints lines that work as .env, says where its port is another pro
   expect(await sandbox.ended).toMatchObject({ code: 0, stdout: text });
 });
 
-test("sandbox --accounts-file writes an accounts file, whose keys are of three accounts", async () => {
+test("sandbox --accounts-file writes an accounts file, whose keys are of three accounts, and replaces no other", async () => {
   await using folder = await temporaryFolder();
   const file = join(folder.path, "accounts.json");
   const until = /^(\w+=\S+\n){2}$/;
@@ -255,4 +255,13 @@ test("sandbox --accounts-file writes an accounts file, whose keys are of three a
   const plain = { name: "plain", productTypes: ["USDT-FUTURES"] };
   expect(accounts).toMatchObject([{ name: "coins" }, { name: "unified" }, plain]);
   expect(new Set(accounts.map(({ apiKey }: { apiKey: string }) => apiKey)).size).toBe(3);
+  const again = await runCli(["sandbox", "--accounts-file", file], { until });
+  expect(again.stdout).toContain(`ACCOUNTS_FILE=${file}\n`);
+  const real = '{"accounts":[{"name":"fund","apiKey":"a key that is nowhere else"}]}';
+  await writeFile(file, real);
+  expect(await runCli(["sandbox", "--accounts-file", file], { until })).toMatchObject({
+    ...{ code: 2, stdout: "" },
+    stderr: `--accounts-file ${file} exists with other accounts; name another file\n`,
+  });
+  expect(await readFile(file, "utf8")).toBe(real);
 });

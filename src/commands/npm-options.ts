@@ -3,7 +3,8 @@ import type { Environment } from "../accounts/settings.ts";
 import { UsageError } from "../lib/errors.ts";
 
 /** How an option is typed where npm runs the program. */
-export const npmHint = "; options come after two dashes: npm run verify -- --help";
+export const npmHint = ({ npm_lifecycle_event: name = "" }: Environment): string =>
+  `; options come after two dashes: npm run ${name} -- --help`;
 
 /**
  * npm keeps an option before two dashes for itself, in silence: `npm run sync --dry-run` would really sync.

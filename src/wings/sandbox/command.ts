@@ -1,8 +1,9 @@
+import { readFile } from "node:fs/promises";
 import { Option } from "commander";
 import { type Io, note } from "../../commands/io.ts";
 import { type Define, portOf } from "../../commands/options.ts";
 import type { AccountMode } from "../../core/words/account-state.ts";
-import { messageOf, ReportableError } from "../../lib/errors.ts";
+import { messageOf, ReportableError, UsageError } from "../../lib/errors.ts";
 import { dayMs } from "../../lib/time.ts";
 import { makeWholeFile } from "../../lib/whole-file.ts";
 import { done, type Result } from "../../output/result.ts";
@@ -46,11 +47,7 @@ async function sandboxCommand(io: Io, words: SandboxFlags): Promise<Result> {
     );
   });
   stack.use(sandbox);
-  if (file !== undefined) {
-    await using written = await makeWholeFile(file);
-    await written.write(accountsFile(sandbox));
-    await written.commit();
-  }
+  if (file !== undefined) await writeOnce(file, accountsFile(sandbox));
   note(io, "the sandbox exchange is up until Ctrl-C; put these lines into .env");
   const variables =
     file === undefined
@@ -58,6 +55,20 @@ async function sandboxCommand(io: Io, words: SandboxFlags): Promise<Result> {
         `ACCOUNT_NAME=sandbox\n${sandboxEnvironment(sandbox).trimEnd()}`
       : `EXCHANGE_BASE_URL=${sandbox.url}\nACCOUNTS_FILE=${file}`;
   return { ...done(variables), running: stack.move() };
+}
+
+/** A file of real accounts has keys that may be nowhere else: only the sandbox's own is left as it is. */
+async function writeOnce(file: string, text: string): Promise<void> {
+  const stored = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw new UsageError(`--accounts-file ${file} cannot be written (${error.message})`);
+  });
+  if (stored === text) return;
+  if (stored !== undefined)
+    throw new UsageError(`--accounts-file ${file} exists with other accounts; name another file`);
+  await using written = await makeWholeFile(file);
+  await written.write(text);
+  await written.commit();
 }
 
 const accountsFile = ({ accounts }: Pick<OpenSandbox, "accounts">): string => {
