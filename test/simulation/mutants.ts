@@ -131,6 +131,9 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "this.#lease.assertHeld?.();\n      return result;": "return result;",
       "this.#lease.assertHeld?.();\n            return writePages": "return writePages",
     },
+    "rows that broke the contract dropped": {
+      "rejectRows(tx, ledger, rejected)": "Promise.resolve(rejected.length)",
+    },
   },
   "src/core/store/verify-store.ts": {
     "a repair that writes nothing": {
@@ -171,11 +174,6 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
   "src/core/store/bill-rows.ts": {
     "decimals that pass through numbers": {
       "amount: asPrinted(bill.amount)": "amount: String(Number(bill.amount))",
-    },
-  },
-  "src/core/store/write-pages.ts": {
-    "rows that broke the contract dropped": {
-      "rejectRows(tx, ledger, rejected)": "Promise.resolve(rejected.length)",
     },
   },
   "src/core/store/record-plan.ts": {

@@ -16,8 +16,14 @@ import { readUnstored } from "./bill-rows.ts";
 import { type KnownTimes, readKnownTimes } from "./known-time.ts";
 import { checkLease, type LeaseInUse } from "./lease.ts";
 import { recordPlans } from "./record-plan.ts";
-import { readUnstoredRejected } from "./rejected-bills.ts";
-import { lookUpPages, writePages } from "./write-pages.ts";
+import { checkCursors, moveOrEndWindows } from "./record-time.ts";
+import {
+  hasOpenRejections,
+  readUnstoredRejected,
+  rejectRows,
+  supersedeRows,
+} from "./rejected-bills.ts";
+import { changesOf, type LookedUpBills, lookUpBills, writeBills } from "./upsert-bills.ts";
 
 /** An account that this run holds: no other sync writes it, or asks the exchange for it. */
 export type LeasedAccount = {
@@ -129,6 +135,15 @@ class AccountTransactions {
     }
   }
 
+  /**
+   * A database may be 300 ms away, so pages take two round trips: all reads are sent together with BEGIN, and all writes
+   * together with COMMIT. What would fail a page is read before it is written.
+   *
+   * A page is: BEGIN with the lease's epoch; the look-up of its bills, and of its window's cursor; the bills with their
+   * revisions; its window's move or end; COMMIT. Beside these are the database's time, with which bills are stored, a setting
+   * for the planner, whether rejected rows are open, which the page may supersede, and the ledger's count, so that status
+   * counts no bills. Rejected rows and unknown business types have statements where a page has some.
+   */
   async #commit(batch: readonly WaitingPage[]): Promise<void> {
     const pages = batch.map(({ page }) => page);
     const counts = await this.#unlessEnded(() =>
@@ -136,11 +151,13 @@ class AccountTransactions {
         this.#db,
         {
           read: async (tx) => {
-            const [, before] = await Promise.all([
+            const [, , bills, hasOpen] = await Promise.all([
               checkLease(tx, this.#lease),
-              lookUpPages(tx, pages),
+              checkCursors(tx, pages),
+              lookUpBills(tx, pages),
+              hasOpenRejections(tx, pages),
             ]);
-            return before;
+            return { bills, hasOpenRejections: hasOpen };
           },
           write: (tx, before) => {
             this.#lease.assertHeld?.();
@@ -167,4 +184,42 @@ class AccountTransactions {
       throw error;
     }
   }
+}
+
+/** What is read before pages are written. */
+type LookedUpPages = {
+  readonly bills: LookedUpBills;
+  readonly hasOpenRejections: boolean;
+};
+
+/**
+ * Writes pages of one account, at most one of each window, and all that follows from them. All statements are
+ * sent before the first is answered.
+ */
+export async function writePages(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  before: LookedUpPages,
+): Promise<readonly PageCounts[]> {
+  const changes = changesOf(pages, before.bills);
+  const [, rejected] = await Promise.all([
+    writeBills(tx, pages, changes, before.bills),
+    keepRejected(tx, pages, before),
+    moveOrEndWindows(tx, pages),
+  ]);
+  return changes.counts.map((counted, index) => ({
+    ...counted,
+    rejected: onlyRow(rejected.slice(index, index + 1), "a page's rejected rows"),
+  }));
+}
+
+async function keepRejected(
+  tx: Transaction,
+  pages: readonly PageCommit[],
+  before: LookedUpPages,
+): Promise<readonly number[]> {
+  const superseded = before.hasOpenRejections ? supersedeRows(tx, pages) : Promise.resolve();
+  const counts = pages.map(({ ledger, rejected }) => rejectRows(tx, ledger, rejected));
+  const [found] = await Promise.all([Promise.all(counts), superseded]);
+  return found;
 }
