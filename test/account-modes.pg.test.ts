@@ -11,8 +11,8 @@ import {
   productTypes,
 } from "../src/core/contract/product-types.ts";
 import { Refusal } from "../src/core/server/answer.ts";
-import { isComplete } from "../src/core/sync/is-complete.ts";
-import type { AccountReport } from "../src/core/sync/run.ts";
+import type { AccountReport } from "../src/core/sync/account-report.ts";
+import { isComplete } from "../src/core/sync/account-report.ts";
 import { productTypesOf } from "../src/core/words/account-state.ts";
 import { dayMs, hourMs } from "../src/lib/time.ts";
 import { openTestDatabase } from "./support/database.ts";

@@ -6,7 +6,7 @@ import { readFindings } from "../src/check/health/findings.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { unifiedProductTypes } from "../src/core/contract/product-types.ts";
 import { balancesOperations } from "../src/core/contract/wallet-balances.ts";
-import { isComplete } from "../src/core/sync/is-complete.ts";
+import { isComplete } from "../src/core/sync/account-report.ts";
 import { dayMs, epochMs, hourMs, minuteMs } from "../src/lib/time.ts";
 import type { LedgerBill } from "../src/wings/sandbox/entry.ts";
 import type { Answer } from "../src/wings/sandbox/exchange/api.ts";

@@ -2,7 +2,7 @@
 // Each kind of fault in whole runs.
 
 import { expect, test } from "vitest";
-import { isComplete } from "../src/core/sync/is-complete.ts";
+import { isComplete } from "../src/core/sync/account-report.ts";
 import { ExchangeError } from "../src/lib/errors.ts";
 import { minuteMs, retentionMs } from "../src/lib/time.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";

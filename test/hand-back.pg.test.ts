@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import { readKnownTime } from "../src/core/store/known-time.ts";
 import type { Store } from "../src/core/store/ledger-store.ts";
-import { isComplete } from "../src/core/sync/is-complete.ts";
+import { isComplete } from "../src/core/sync/account-report.ts";
 import type { PageCommit } from "../src/core/words/page.ts";
 import { dayMs } from "../src/lib/time.ts";
 import { fileDatabase } from "./support/database.ts";

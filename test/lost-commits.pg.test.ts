@@ -2,8 +2,8 @@
 
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
-import { isComplete } from "../src/core/sync/is-complete.ts";
-import type { AccountReport } from "../src/core/sync/run.ts";
+import type { AccountReport } from "../src/core/sync/account-report.ts";
+import { isComplete } from "../src/core/sync/account-report.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exactly } from "./support/sandbox-ledger.ts";
 import { simulate } from "./support/simulation.ts";

@@ -9,7 +9,7 @@ import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { asPrinted } from "../src/core/contract/scalars.ts";
 import { taxApiOf } from "../src/core/contract/tax-records.ts";
 import { analyzeGrown } from "../src/core/store/analyze.ts";
-import { isComplete } from "../src/core/sync/is-complete.ts";
+import { isComplete } from "../src/core/sync/account-report.ts";
 import { dayMs, epochMs, isoTime, minuteMs, retentionMs } from "../src/lib/time.ts";
 import type { Answer } from "../src/wings/sandbox/exchange/api.ts";
 import { fileDatabase } from "./support/database.ts";

@@ -4,7 +4,7 @@ import { sql } from "drizzle-orm";
 import { describe, expect, test } from "vitest";
 import { accountBills } from "../src/core/contract/account-bills.ts";
 import { readKnownTime } from "../src/core/store/known-time.ts";
-import { isComplete } from "../src/core/sync/is-complete.ts";
+import { isComplete } from "../src/core/sync/account-report.ts";
 import type { LedgerReport } from "../src/core/sync/ledger-run.ts";
 import { DatabaseError, messageOf, StoppedError } from "../src/lib/errors.ts";
 import { dayMs, hourMs, minuteMs, secondMs } from "../src/lib/time.ts";

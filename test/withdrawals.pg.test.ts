@@ -8,7 +8,7 @@ import { unifiedProductTypes } from "../src/core/contract/product-types.ts";
 import { withdrawalOperations } from "../src/core/contract/withdrawals.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
 import { upsertBills } from "../src/core/store/store-bills.ts";
-import { isComplete } from "../src/core/sync/is-complete.ts";
+import { isComplete } from "../src/core/sync/account-report.ts";
 import { dayMs, epochMs, hourMs } from "../src/lib/time.ts";
 import type { Answer } from "../src/wings/sandbox/exchange/api.ts";
 import { aBill } from "./support/bills.ts";

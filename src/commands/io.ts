@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Config } from "../accounts/config.ts";
 import type { Environment } from "../accounts/settings.ts";
 import type { Queryable } from "../core/postgres/connect.ts";
-import type { RecoverBills } from "../core/sync/recovered.ts";
+import type { RecoverBills } from "../core/sync/account-report.ts";
 import { asTyped } from "../lib/as-typed.ts";
 import { firstThrown, messageOf, ReportableError } from "../lib/errors.ts";
 import { isOutOfFiles, openFilesRemedy } from "../lib/open-files.ts";

@@ -1,5 +1,5 @@
-import { isComplete } from "../../src/core/sync/is-complete.ts";
-import type { AccountReport } from "../../src/core/sync/run.ts";
+import type { AccountReport } from "../../src/core/sync/account-report.ts";
+import { isComplete } from "../../src/core/sync/account-report.ts";
 import { intersect, interval } from "../../src/core/words/intervals.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
 import { modeOfType } from "./account.ts";

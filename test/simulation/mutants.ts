@@ -181,7 +181,7 @@ const changesByFile: Readonly<Record<string, Readonly<Record<string, Mutant["cha
       "lost = ledgers.lost + plan.lost,\n      open": "open",
     },
   },
-  "src/core/sync/is-complete.ts": {
+  "src/core/sync/account-report.ts": {
     "a ledger that failed counts as complete": {
       "        error === undefined &&\n        windowsRead === windowsPlanned &&\n": "",
     },

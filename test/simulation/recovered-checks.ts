@@ -2,7 +2,7 @@ import type { BillText } from "../../src/core/contract/bill.ts";
 import { isUnified, type ProductType } from "../../src/core/contract/product-types.ts";
 import { asPrinted } from "../../src/core/contract/scalars.ts";
 import { taxTypes } from "../../src/core/contract/tax-records.ts";
-import type { AccountReport } from "../../src/core/sync/run.ts";
+import type { AccountReport } from "../../src/core/sync/account-report.ts";
 import { dayMs, epochMs } from "../../src/lib/time.ts";
 import type { LedgerBill } from "../../src/wings/sandbox/entry.ts";
 import type { Run } from "./sync.ts";

@@ -1,7 +1,8 @@
 import { acceptKey, refuseKeyOfAnother } from "../../src/core/store/account-key.ts";
 import { Leases } from "../../src/core/store/lease.ts";
 import { type LeasedAccount, openStore, type Store } from "../../src/core/store/ledger-store.ts";
-import { type AccountReport, failedReport, syncAccount } from "../../src/core/sync/run.ts";
+import { type AccountReport, failedReport } from "../../src/core/sync/account-report.ts";
+import { syncAccount } from "../../src/core/sync/run.ts";
 import type { LedgerPlan } from "../../src/core/words/ledger.ts";
 import { horizonAt } from "../../src/core/words/plan.ts";
 import { isoTime } from "../../src/lib/time.ts";

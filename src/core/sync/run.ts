@@ -3,20 +3,20 @@ import { billsApiOf, billsOperations } from "../contract/bills-api.ts";
 import type { ProductType } from "../contract/product-types.ts";
 import { readAccountState } from "../store/accounts/account-states.ts";
 import type { Store } from "../store/ledger-store.ts";
-import type { AccountMode, NotAvailable, Wanted } from "../words/account-state.ts";
+import type { Wanted } from "../words/account-state.ts";
 import type { PlannedWindow } from "../words/ledger.ts";
+import { assertSomethingToRead, identifyAccount, recordMode } from "./account-mode.ts";
 import {
-  assertSomethingToRead,
-  type EndedLedger,
-  identifyAccount,
-  recordMode,
-} from "./account-mode.ts";
+  type AccountReport,
+  failedReport,
+  type RecoverBills,
+  withoutRecovered,
+} from "./account-report.ts";
 import { failRefusedLedgers, leaveOutNotAvailable, withoutDelisted } from "./availability.ts";
 import { failureScope } from "./failure-scope.ts";
-import { type AccountDeps, type LedgerDeps, type LedgerReport, LedgerRun } from "./ledger-run.ts";
-import { type RecoverBills, type RecoverReport, withoutRecovered } from "./recovered.ts";
+import { type AccountDeps, type LedgerDeps, LedgerRun } from "./ledger-run.ts";
 import { askBalances, recordBalances } from "./sync-balances.ts";
-import { type LoanToValueReport, syncLoanToValue } from "./sync-loan-to-value.ts";
+import { syncLoanToValue } from "./sync-loan-to-value.ts";
 import { syncWithdrawals } from "./sync-withdrawals.ts";
 import { PageLengths } from "./walk/answers.ts";
 import { WindowWalk } from "./walk/walk.ts";
@@ -33,26 +33,6 @@ type SyncAccount = Wanted & {
 
 /** Recovers the older time of ledgers whose bills were read. Default none is recovered. */
 type Recovering = { readonly recover?: RecoverBills | undefined };
-
-export type AccountReport = {
-  readonly account: string;
-  readonly loanToValue: readonly LoanToValueReport[];
-  readonly ledgers: readonly LedgerReport[];
-  /** The account's mode; undefined where the run failed before it was known. */
-  readonly mode?: AccountMode;
-  /** The product types that were refused to the account's key in this run; delisted ones by the first run alone. */
-  readonly notAvailable?: readonly Pick<NotAvailable, "productType" | "reason">[];
-  /** What was recovered from tax records: only ledgers of which older time was wanted. Default none. */
-  readonly recovery?: readonly RecoverReport[];
-  /** The ledgers that this run ended. */
-  readonly ended?: readonly EndedLedger[];
-  /** The error that ended the account's run. `ledgers` are then those of which something was stored. */
-  readonly error: unknown;
-};
-
-export const failedReport = (account: string, error: unknown): AccountReport => ({
-  ...{ account, loanToValue: [], ledgers: [], error },
-});
 
 /**
  * Syncs one account under its lease: first its loan-to-value, if that is asked for, then its bills.

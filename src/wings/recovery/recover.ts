@@ -4,8 +4,8 @@ import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { asPrinted } from "../../core/contract/scalars.ts";
 import { type TaxApi, taxApiOf } from "../../core/contract/tax-records.ts";
+import type { RecoverBills, RecoverReport } from "../../core/sync/account-report.ts";
 import type { AccountDeps } from "../../core/sync/ledger-run.ts";
-import type { RecoverBills, RecoverReport } from "../../core/sync/recovered.ts";
 import {
   type Interval,
   interval,
