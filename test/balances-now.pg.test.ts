@@ -207,6 +207,8 @@ test("open positions' profit is no balance; where all coins are one margin, a di
   expect(exactUnits(finding?.difference ?? "")).toBe(exactUnits("0.5"));
 });
 
+const less2 = (whole: string) => String(BigInt(whole) - 2n);
+
 test("a unified account has one balance of each coin, and a difference in it is a notice", async () => {
   await using at = house("unified", {
     modes: [{ at: Number.NEGATIVE_INFINITY, mode: "unified" }],
@@ -216,7 +218,11 @@ test("a unified account has one balance of each coin, and a difference in it is 
       if (request.path !== balancesOperations.unified.path) return given;
       const body = JSON.parse(given.body);
       const assets = body.data.assets.map((row: { coin: string; balance: string }) =>
-        row.coin === "USDC" ? { ...row, balance: "1.5" } : row,
+        row.coin === "USDC"
+          ? { ...row, balance: "1.5" }
+          : row.coin === "USDT"
+            ? { ...row, balance: row.balance.replace(/^\d+/, less2), locked: "2" }
+            : row,
       );
       return { ...given, body: JSON.stringify({ ...body, data: { assets } }) };
     },
@@ -228,6 +234,7 @@ test("a unified account has one balance of each coin, and a difference in it is 
   const stored = await at.stored();
   expect(stored.length).toBeGreaterThan(2);
   const differing = stored.filter(({ follows }) => follows === false);
+  // What orders lock is left out of the balances that are told, and in those of the bills.
   expect(differing).toMatchObject([{ coin: "USDC", balance: "1.5" }]);
   expect((await at.findings()).map(({ coin, ledger }) => [ledger, coin])).toEqual([
     ["UTA", "USDC"],
@@ -343,6 +350,42 @@ test("a coin that an answer leaves out is held no more: it is a notice if bills 
     expect(await at.check()).toEqual([]);
   }
   expect(await at.findings()).toEqual([]);
+});
+
+// Rows that users of ccxt published in its pull requests 20558, 16712 (by the names of the v2 API) and 30083.
+test.each([
+  [
+    balancesOperations.classic.data.parse([
+      {
+        ...{ marginCoin: "USDT", locked: "6.063618", available: "47.99149777" },
+        ...{ accountEquity: "48.07069777", unrealizedPL: "0.0792", coupon: "0" },
+        ...{ crossedUnrealizedPL: null, isolatedUnrealizedPL: null },
+      },
+    ]),
+    { coin: "USDT", balance: "47.99149777", mayDiffer: false },
+  ],
+  [
+    balancesOperations.classic.data.parse([
+      {
+        ...{ marginCoin: "USDT", locked: "0", available: "33.12880076" },
+        ...{ accountEquity: "45.14880076", unrealizedPL: null },
+      },
+    ]),
+    { coin: "USDT", balance: "45.14880076", mayDiffer: true },
+  ],
+  [
+    balancesOperations.unified.data.parse({
+      assets: [
+        {
+          ...{ coin: "USDT", equity: "44.63320947", balance: "0.00000002" },
+          ...{ available: "0.00000002", debt: "0", locked: "44.63320944", bonus: "0" },
+        },
+      ],
+    }),
+    { coin: "USDT", balance: "44.63320946", mayDiffer: true },
+  ],
+])("of published rows, %j is the balance", ([balance], expected) => {
+  expect(balance).toEqual(expected);
 });
 
 test.each([

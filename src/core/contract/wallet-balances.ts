@@ -56,23 +56,28 @@ const classicBalances = {
       .looseObject({
         marginCoin: text,
         accountEquity: held,
+        available: optionalDecimal,
         unrealizedPL: optionalDecimal,
         assetMode: optionalText,
       })
       .transform(
-        ({ marginCoin, accountEquity, unrealizedPL, assetMode }): WalletBalance => ({
+        ({ marginCoin, accountEquity, available, unrealizedPL, assetMode }): WalletBalance => ({
           coin: marginCoin,
           // The profit of open positions is in the equity and in no bill.
           balance: accountEquity && decimalText(subtract(sent(accountEquity), sent(unrealizedPL))),
-          // All coins are one margin.
-          mayDiffer: assetMode === "union",
+          // All coins are one margin, or a profit may be in the equity that is not told.
+          mayDiffer:
+            assetMode === "union" || (unrealizedPL === null && accountEquity !== available),
         }),
       ),
   ),
   limit: { requests: 10, scope: "uid" },
 } as const satisfies Operation;
 
-/** Get Account Assets of a unified account, one row a coin. */
+/**
+ * Get Account Assets of a unified account, one row a coin. In a public answer the balance was without what orders lock, which
+ * moves no bill.
+ */
 const unifiedBalances = {
   name: "account assets",
   path: "/api/v3/account/assets",
@@ -82,8 +87,12 @@ const unifiedBalances = {
     .looseObject({
       assets: listOf(
         z
-          .looseObject({ coin: text, balance: held })
-          .transform(({ coin, balance }) => ({ coin, balance, mayDiffer: true })),
+          .looseObject({ coin: text, balance: held, locked: optionalDecimal })
+          .transform(({ coin, balance, locked }) => ({
+            coin,
+            balance: balance && decimalText(add(sent(balance), sent(locked))),
+            mayDiffer: true,
+          })),
       ),
     })
     .transform(({ assets }) => assets),
