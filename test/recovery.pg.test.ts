@@ -407,6 +407,22 @@ test.each([
   },
 );
 
+test("three quiet years are no end: what is older and wanted is recovered, too", async () => {
+  const quiet = { from: simulationStart - 1_350 * dayMs, to: simulationStart - 95 * dayMs };
+  const from = epochMs(simulationStart - 1_400 * dayMs);
+  await using run = recoveryOf({
+    ...{ recoverFrom: from, days: 1_400, density: 0.02 },
+    alterLedger(ledger) {
+      const all = ledger.bills[productType];
+      const bills = all.filter(({ cTime }) => cTime < quiet.from || cTime > quiet.to);
+      return { ...ledger, bills: { ...ledger.bills, [productType]: bills } };
+    },
+  });
+  expect(await run.sync()).toSatisfy(isComplete);
+  const { count } = await expectOlder(run, from);
+  expect(count).toBeGreaterThan(20);
+});
+
 test("lost time is recovered, and lost no more", async () => {
   await using run = recoveryOf({ recoverFrom: epochMs(simulationStart - 100 * dayMs), days: 101 });
   await run.sync();

@@ -14,8 +14,8 @@ import {
   subtract,
   union,
 } from "../../core/words/intervals.ts";
-import type { Ledger } from "../../core/words/ledger.ts";
-import { horizonAt, ledgerStart } from "../../core/words/plan.ts";
+import type { KnownTime, Ledger } from "../../core/words/ledger.ts";
+import { ledgerStart } from "../../core/words/plan.ts";
 import { withoutZeros } from "../../lib/decimal.ts";
 import { ContradictionError, type ExchangeError, isRefused, messageOf } from "../../lib/errors.ts";
 import { dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
@@ -39,9 +39,6 @@ export { readNotRecovered } from "./recovery.ts";
  * coupons and mostly without balances. They are believed after they were compared with stored bills.
  */
 
-// "An account had a quiet year between two busy ones": a year without rows is no end, two are one.
-const quietMs = 2 * 365 * dayMs;
-
 /** How far back bills are wanted where no setting says otherwise. */
 const recoverDefaultMs = 2 * 365 * dayMs;
 
@@ -54,19 +51,21 @@ type Choices = {
   readonly reporter?: RecoverReporter;
 };
 
-type Deps = AccountDeps & Choices & { readonly recoverFrom: EpochMs };
-
 /** The recovery of the older time of an account's ledgers, as a sync ends with it. */
 export const recoveryWith =
-  (choices: Choices): RecoverBills =>
+  ({ recoverFrom, reporter }: Choices): RecoverBills =>
   (deps, account, productTypes) => {
-    const recoverFrom = oldestWanted(choices, deps.exchangeNow());
-    return recoverBills({ ...deps, ...choices, recoverFrom }, account, productTypes);
+    const now = deps.exchangeNow();
+    // With "none", a sync forgets what it noted of tax records.
+    const oldest = recoverFrom === "none" ? now : (recoverFrom ?? epochMs(now - recoverDefaultMs));
+    return recoverBills({ ...deps, reporter, oldest }, account, productTypes);
   };
 
-/** None is wanted from now on: a sync then forgets what it noted of tax records. */
-const oldestWanted = ({ recoverFrom }: Choices, now: EpochMs): EpochMs =>
-  recoverFrom === "none" ? now : (recoverFrom ?? epochMs(now - recoverDefaultMs));
+type Deps = AccountDeps & {
+  readonly reporter: RecoverReporter | undefined;
+  /** The oldest time that is wanted. */
+  readonly oldest: EpochMs;
+};
 
 /** Recovers the older time of an account's ledgers. Never throws: failures are in the reports. */
 async function recoverBills(
@@ -100,7 +99,6 @@ async function recoverBills(
 type Plan = {
   readonly api: TaxApi;
   readonly ledger: Ledger;
-  readonly oldestBill: EpochMs | undefined;
   readonly wanted: readonly Interval[];
   /** The comparison of the last day, if the records were believed. */
   readonly believed: TaxComparison | undefined;
@@ -109,17 +107,17 @@ type Plan = {
 
 /** None where nothing is wanted, or where the records were not believed within a day. */
 async function planOf(deps: Deps, ledger: Ledger, state: RecoveryState): Promise<readonly Plan[]> {
-  const { leased, exchangeNow, recoverFrom } = deps;
+  const { leased, exchangeNow, oldest } = deps;
   const api = taxApiOf(ledger.productType);
   if (api === undefined) return [];
-  const { comparison, oldestBill, known } = state;
+  const { comparison, known } = state;
   const now = exchangeNow();
-  const wanted = olderTime(state, api, { recoverFrom, now });
+  const wanted = olderTime(known, Math.max(oldest, now - (api.reachMs ?? now)), now);
   // Time that was recovered in part and is no longer wanted is forgotten.
   if (wanted.length === 0 && comparison?.partlyRecovered?.length)
     await keep(deps, ledger, { ...comparison, partlyRecovered: [] });
   if (wanted.length === 0) return [];
-  const plan = { api, ledger, oldestBill, wanted };
+  const plan = { api, ledger, wanted };
   if (comparison !== undefined && now - comparison.at < compareAgainMs)
     return comparison.notRecoveredReason === undefined
       ? [{ ...plan, believed: comparison, overlap: [] }]
@@ -133,19 +131,11 @@ async function planOf(deps: Deps, ledger: Ledger, state: RecoveryState): Promise
 const keep = ({ leased }: Deps, ledger: Ledger, evidence: TaxComparison): Promise<void> =>
   leased.store.write((tx) => recordTaxComparison(tx, ledger, evidence));
 
-/** The time before the first bills' page, and lost time, newest first. */
-function olderTime(
-  { known, oldestBill }: Pick<RecoveryState, "known" | "oldestBill">,
-  { reachMs = Number.POSITIVE_INFINITY }: TaxApi,
-  { recoverFrom, now }: { readonly recoverFrom: EpochMs; readonly now: EpochMs },
-): readonly Interval[] {
-  const least = Math.max(recoverFrom, now - reachMs);
-  const { lost, recovered = [] } = known;
-  const reached = recovered[0]?.from ?? Number.POSITIVE_INFINITY;
-  const isAtEnd = (oldestBill ?? horizonAt(now)) - reached > quietMs;
-  const older = isAtEnd ? [] : interval(least, ledgerStart(known, now));
-  const behind = lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
-  return subtract(union([...older, ...behind]), recovered).toReversed();
+/** The time before the first bills' page, and lost time, from `least` on, newest first. */
+function olderTime(known: KnownTime, least: number, now: EpochMs): readonly Interval[] {
+  const older = interval(least, ledgerStart(known, now));
+  const behind = known.lost.flatMap(({ from, to }) => interval(Math.max(from, least), to));
+  return subtract(union([...older, ...behind]), known.recovered ?? []).toReversed();
 }
 
 /** The recovery of one ledger. */
@@ -240,21 +230,18 @@ class LedgerRecovery {
   }
 
   async #descend(): Promise<void> {
-    const { leased, exchangeNow } = this.#deps;
-    const { api, ledger, oldestBill, wanted } = this.#plan;
-    let oldest = Math.min(oldestBill ?? Number.POSITIVE_INFINITY, horizonAt(exchangeNow()));
+    const { store } = this.#deps.leased;
+    const { api, ledger, wanted } = this.#plan;
     const windows = wanted.flatMap((span) => split(span, api.windowMaxMs).toReversed());
     for await (const { window, rows, isWhole } of this.#parts(windows)) {
       const proven = isWhole ? window : undefined;
       const commit = { ledger, window: proven, ...rows };
-      const counts = await leased.store.write((tx) => commitRecovered(tx, commit));
+      const counts = await store.write((tx) => commitRecovered(tx, commit));
       for (const name of ["new", "unchanged", "restated", "rejected"] as const)
         this.#counts[name] += counts[name];
       this.#pass(lengthMs([window]));
       if (isWhole) this.#recovered.push(window);
       else this.#partlyRecovered.push(window.from);
-      oldest = Math.min(oldest, ...rows.bills.map(({ cTime }) => cTime));
-      if (oldest - window.from > quietMs) return;
     }
   }
 

@@ -24,8 +24,6 @@ export type Compared = {
 /** What the recovery of a ledger's older time begins with. */
 export type RecoveryState = {
   readonly known: KnownTime;
-  /** The time of the oldest stored bill. */
-  readonly oldestBill: EpochMs | undefined;
   readonly comparison: TaxComparison | undefined;
 };
 
@@ -61,33 +59,17 @@ export async function readRecoveryStates(
     db,
     productTypes.map((productType) => ({ account, productType })),
   );
-  const { rows } = await db.execute<{
-    productType: string;
-    taxComparison: TaxComparison | null;
-    oldest: string | null;
-  }>(sql`
-    select
-      product_type as "productType",
-      tax_comparison as "taxComparison",
-      (
-        select ${msOf(sql`min(c_time)`)}
-        from bills
-        where account = ${account}
-          and bills.product_type = ledgers.product_type
-      ) as oldest
+  const { rows } = await db.execute<{ name: string; comparison: TaxComparison | null }>(sql`
+    select product_type as name, tax_comparison as comparison
     from ledgers
     where account = ${account}
       and product_type = any(${textArray(productTypes)}::text[])`);
-  const stored = new Map(rows.map((row) => [row.productType, row]));
+  const comparisons = new Map(rows.map(({ name, comparison }) => [name, comparison]));
   return {
-    of(productType) {
-      const { oldest = null, taxComparison = null } = stored.get(productType) ?? {};
-      return {
-        known: known.of({ account, productType }),
-        oldestBill: timeFrom(oldest),
-        comparison: taxComparison ?? undefined,
-      };
-    },
+    of: (productType) => ({
+      known: known.of({ account, productType }),
+      comparison: comparisons.get(productType) ?? undefined,
+    }),
   };
 }
 
