@@ -3,7 +3,7 @@ import { drizzle } from "drizzle-orm/node-postgres";
 import pg, { escapeIdentifier } from "pg";
 import type { DatabaseConfig } from "../accounts/config.ts";
 import { type Database, openDatabase } from "../core/postgres/connect.ts";
-import { lent, type StatementLimit } from "../core/postgres/connections.ts";
+import { type StatementLimit, withConnection } from "../core/postgres/connections.ts";
 import { tables } from "../core/postgres/schema/tables.ts";
 import { DatabaseError, UsageError } from "../lib/errors.ts";
 import { Secret } from "../lib/secret.ts";
@@ -60,7 +60,7 @@ async function startEmbedded(dataDir: string, { notify, wings }: Opening) {
 
 /** Tries to connect. */
 const reach = ({ $client }: Database, notify: (message: string) => void): Promise<void> =>
-  lent($client.connect(), {}, (client) => keepStrangersOut(client, notify));
+  withConnection($client.connect(), {}, (client) => keepStrangersOut(client, notify));
 
 /**
  * What lets other roles than this user, superusers and the owners of the database, of its schema public and of

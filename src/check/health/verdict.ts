@@ -139,19 +139,15 @@ const goodTitle = (accepted?: Accepted): string => {
   return parts.length === 0 ? "Complete, and it adds up" : `Complete, with ${parts.join(" and ")}`;
 };
 
-const bare = {
+/** The finding of a database without tables. */
+export const neverSynced: Finding = {
   ...{
+    kind: "never-synced",
     account: "",
     ledger: "",
     coin: "",
     since: undefined,
     until: undefined,
-    count: 1,
-    detail: "",
-    difference: null,
   },
-  ...{ breakIds: [], isRepairable: false },
-} as const;
-
-/** The finding of a database without tables. */
-export const neverSynced: Finding = { ...bare, kind: "never-synced" };
+  ...{ count: 1, detail: "", difference: null, breakIds: [], isRepairable: false },
+};

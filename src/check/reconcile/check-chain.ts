@@ -18,7 +18,7 @@ export type ChainBill = Move & {
 };
 
 /** A balance that is not the last one before it plus what the bills since then move. */
-export type Mismatch = {
+type Mismatch = {
   readonly bill: ChainBill;
   /** The bill with the last balance before it. */
   readonly base: ChainBill;

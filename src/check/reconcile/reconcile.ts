@@ -142,7 +142,7 @@ async function readReconcilable(db: Queryable): Promise<readonly string[]> {
 }
 
 /** Reconciles one account. A check of all its bills sets its ledgers' counts right. */
-export async function reconcileAccount(
+async function reconcileAccount(
   db: Database,
   account: string,
   options: { readonly isFull: boolean },

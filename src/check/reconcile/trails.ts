@@ -21,7 +21,7 @@ export const byId = (a: Move, b: Move): number =>
 export const byTime = (a: Move, b: Move): number => a.time - b.time || byId(a, b);
 
 /** Bills whose times do not say in which order they moved the balance. */
-export type Group<Bill extends Move> = {
+type Group<Bill extends Move> = {
   /** Sorted by time, then by id: the order that stands unless another one has fewer jumps. */
   readonly bills: readonly Bill[];
   /** The balance before the first bill; undefined where it is not known. */
@@ -34,7 +34,7 @@ export type Group<Bill extends Move> = {
   readonly bookedMaxMs: number;
 };
 
-export type Order<Bill> = { readonly bills: readonly Bill[]; readonly jumps: number };
+type Order<Bill> = { readonly bills: readonly Bill[]; readonly jumps: number };
 
 /**
  * The order with the fewest jumps: bills that do not begin with the balance that the one before them ended with. A

@@ -9,11 +9,11 @@ import {
   assertCommitted,
   Connections,
   connectionOf,
-  lent,
   openPool,
   type StatementLimit,
   serverVersionOf,
   usualStatementMaxMs,
+  withConnection,
 } from "./connections.ts";
 import { withDatabaseErrors } from "./database-errors.ts";
 
@@ -67,7 +67,7 @@ export function openDatabase(url: string, options?: StatementLimit): OpenDatabas
   };
 }
 
-/** Of statements outside of transactions, whose failures {@link lent} explains. */
+/** Of statements outside of transactions, whose failures {@link withConnection} explains. */
 function explainFailures({ _: { session } }: NodePgDatabase): void {
   const prepare = session.prepareQuery.bind(session);
   session.prepareQuery = (...query) => {
@@ -148,7 +148,7 @@ export function inTransactionAfter<T, Read>(
   work: (tx: Transaction, read: Read) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  return lent(db.$client.connect(), options, async (client) => {
+  return withConnection(db.$client.connect(), options, async (client) => {
     const tx = transactionOn(client);
     const result = await work(tx, await begin(client, read, options));
     assertCommitted(await client.query(commitText));
@@ -195,7 +195,7 @@ async function executeAtOnce<Row extends Record<string, unknown>>(
 ): Promise<Answered<Row>> {
   const { sql: text, params: values } = dialect.sqlToQuery(statement);
   const name = keepsPlan ? { name: hash("sha256", text, "base64url") } : {};
-  return lent(db.$client.connect(), options, async (client) => {
+  return withConnection(db.$client.connect(), options, async (client) => {
     const { stream } = connectionOf(client);
     stream.cork();
     const answers = [
@@ -225,7 +225,7 @@ export async function urgently<T>(
 ): Promise<T> {
   const pool = db.$client;
   const connecting = pool instanceof Connections ? pool.connectFirst() : pool.connect();
-  return lent(connecting, {}, (client) => work(drizzle(client)));
+  return withConnection(connecting, {}, (client) => work(drizzle(client)));
 }
 
 /**

@@ -193,8 +193,8 @@ const withVerifiedTls = (url: string): string =>
 
 type LentOptions = StatementLimit & { readonly isPipelined?: boolean };
 
-/** Lends a connection to the work, and closes it where the work fails. Failures are {@link explained}. */
-export async function lent<T>(
+/** Does work with a connection, and closes it where the work fails. Failures are {@link explained}. */
+export async function withConnection<T>(
   connecting: Promise<pg.PoolClient>,
   { isPipelined = true, statementMaxMs = 0 }: LentOptions,
   work: (client: pg.PoolClient) => Promise<T>,

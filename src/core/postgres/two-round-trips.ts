@@ -7,7 +7,13 @@ import {
   type TransactionOptions,
   transactionOn,
 } from "./connect.ts";
-import { assertCommitted, connectionOf, isCommit, isRefused, lent } from "./connections.ts";
+import {
+  assertCommitted,
+  connectionOf,
+  isCommit,
+  isRefused,
+  withConnection,
+} from "./connections.ts";
 
 /** Work that sends its reads with BEGIN, and its writes with COMMIT. */
 type TwoRoundTrips<T, Read> = {
@@ -29,7 +35,7 @@ export function inTwoRoundTrips<T, Read>(
   { read, write, commitWaits, onUnanswered }: TwoRoundTrips<T, Read>,
   options: TransactionOptions = {},
 ): Promise<T> {
-  return lent(db.$client.connect(), options, async (client) => {
+  return withConnection(db.$client.connect(), options, async (client) => {
     const found = await begin(client, read, options);
     const { stream } = connectionOf(client);
     stream.cork();

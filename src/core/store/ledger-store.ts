@@ -196,7 +196,7 @@ type LookedUpPages = {
  * Writes pages of one account, at most one of each window, and all that follows from them. All statements are
  * sent before the first is answered.
  */
-export async function writePages(
+async function writePages(
   tx: Transaction,
   pages: readonly PageCommit[],
   before: LookedUpPages,
