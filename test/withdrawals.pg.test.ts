@@ -48,35 +48,54 @@ function house(account: string, options: Partial<SimulationOptions> = {}) {
   };
 }
 
-test("its fee and its transaction come from its record, so that it is tested like any other bill", async () => {
-  await using at = house("recorded");
-  expect(isComplete(await at.sync())).toBe(true);
-  const { breaks, unexplained, rules } = await at.check(true);
-  expect([breaks, unexplained]).toEqual([[], []]);
-  expect(rules.filter(({ category }) => category === "withdrawal")).toMatchObject([
-    { productType: "UTA-FUNDING", moves: "amount + fee", businessType: null },
-  ]);
-  const bills = await at.bills();
-  expect(bills.length).toBeGreaterThan(3);
-  for (const { fee, order_id, transaction_id } of bills) {
-    expect(fee).toBeLessThan(0);
-    expect(transaction_id).toBe(`tx-${order_id}`);
-  }
-  const asked = at.asked();
-  await at.pass(hourMs);
-  await at.sync();
-  expect(await at.revisions()).toEqual([]);
-  expect(at.asked() - asked).toBeLessThan(2);
-  const koinly = String(await exported(db, "koinly", { accounts: ["recorded"] }));
-  const ofFees = koinly
-    .split("\n")
-    .filter((line) => line.includes("UTA-FUNDING") && line.includes("/fee"));
-  expect(ofFees.length).toBe(bills.length);
-  for (const line of ofFees) expect(line).toContain(",cost,");
-  const compared = await at.compare();
-  for (const each of compared)
-    expect(each).toMatchObject({ missing: [], extra: [], different: [] });
-});
+/** As in the exchange's own example: the coin is in lower case, and the fee has no sign. */
+const asInTheExample =
+  (answer: Answer): Answer =>
+  async (request) => {
+    const given = await answer(request);
+    if (request.path !== path) return given;
+    const body = JSON.parse(given.body);
+    const data = body.data.map((row: { coin: string; fee: string }) => ({
+      ...{ ...row, coin: row.coin.toLowerCase(), fee: row.fee.replace("-", "") },
+    }));
+    return { ...given, body: JSON.stringify({ ...body, data }) };
+  };
+
+test.each([
+  ["recorded", {}],
+  ["as in the example", { wrapAnswer: asInTheExample }],
+])(
+  "its fee and its transaction come from its record, so that it is tested like any other bill: %s",
+  async (account, options) => {
+    await using at = house(account, options);
+    expect(isComplete(await at.sync())).toBe(true);
+    const { breaks, unexplained, rules } = await at.check(true);
+    expect([breaks, unexplained]).toEqual([[], []]);
+    expect(rules.filter(({ category }) => category === "withdrawal")).toMatchObject([
+      { productType: "UTA-FUNDING", moves: "amount + fee", businessType: null },
+    ]);
+    const bills = await at.bills();
+    expect(bills.length).toBeGreaterThan(3);
+    for (const { fee, order_id, transaction_id } of bills) {
+      expect(fee).toBeLessThan(0);
+      expect(transaction_id).toBe(`tx-${order_id}`);
+    }
+    const asked = at.asked();
+    await at.pass(hourMs);
+    await at.sync();
+    expect(await at.revisions()).toEqual([]);
+    expect(at.asked() - asked).toBeLessThan(2);
+    const koinly = String(await exported(db, "koinly", { accounts: [account] }));
+    const ofFees = koinly
+      .split("\n")
+      .filter((line) => line.includes("UTA-FUNDING") && line.includes("/fee"));
+    expect(ofFees.length).toBe(bills.length);
+    for (const line of ofFees) expect(line).toContain(",cost,");
+    const compared = await at.compare();
+    for (const each of compared)
+      expect(each).toMatchObject({ missing: [], extra: [], different: [] });
+  },
+);
 
 test("without the right to read records it is no break: what is unexplained is told with its amount, until the right comes", async () => {
   let isRefused = true;

@@ -6,6 +6,7 @@ import { type Operation, spanAtMost, spanParameters } from "./operation.ts";
 import { fundingWallet, spotWallet } from "./product-types.ts";
 import { type Row, readerOf } from "./row.ts";
 import { decimal, epochMsText, optionalText, text } from "./scalars.ts";
+import { spotCoin } from "./spot-bills.ts";
 
 // A bill of the funding wallet has no fee: that of a withdrawal is in its record alone. In a public answer of both, the
 // record's size less its fee is the bill's amount, and the time of its last change is the bill's.
@@ -61,7 +62,8 @@ export const withdrawalOperations = { classic: classicWithdrawals, unified: unif
 
 const fields = {
   orderId: text,
-  coin: text,
+  /** In lower case in the exchange's own example. */
+  coin: text.transform(spotCoin),
   /** What left the wallet, the fee included. Not signed. */
   size: decimal,
   /** Signed as it was served: negative in public answers. */
