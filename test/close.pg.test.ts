@@ -416,6 +416,11 @@ test("what changed after the signature is named by kind, amount and time, and th
   expect(await run("report", "--month", "2026-02", "--signed-at", now)).toContain(
     "no bill was stored or restated after",
   );
+  const ahead = ["--month", "2026-02", "--signed-at", "2999-03-03T08:15Z"];
+  expect(await runCli(["report", ...ahead], { env })).toMatchObject({
+    ...{ code: 2, stdout: "" },
+    stderr: expect.stringMatching(/^--signed-at "2999-03-03T08:15Z" is after now, .*Z: write the/),
+  });
 });
 
 test("each transfer names its other side, in the account, in another one, or by its type", async () => {

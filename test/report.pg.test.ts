@@ -183,10 +183,27 @@ test("a month of which nothing was read, or that is not over, is told as that", 
   expect(before.problems).toContain(
     "main/USDT-FUTURES was not read from 2025-12-01 00:00:00Z to 2026-01-01 00:00:00Z, before its history begins",
   );
+  const whole = { from: "2025-12-01T00:00:00Z", to: "2026-01-01T00:00:00Z" };
   for (const ledger of before.ledgers)
-    expect(ledger).toMatchObject({ rollforward: [], digest: { bills: 0 } });
+    expect(ledger).toMatchObject({
+      ...{ rollforward: [], digest: { bills: 0 } },
+      coverage: [{ state: "older", ...whole }],
+    });
   const later = await run("report", "--month", "2999-01");
   expect(later).toContain("2999-01 is not over yet: it ends 2999-02-01T00:00:00.000Z");
+});
+
+test("a month is complete that was read to its end, whenever the coin's first bill in it was", async () => {
+  const { rows } = await db.execute(sql`
+    select month::text, is_complete
+    from analytics.monthly_rollforward
+    where product_type = 'COIN-FUTURES'
+    order by month`);
+  expect(rows).toEqual([
+    { month: "2026-02-01", is_complete: true },
+    { month: "2026-03-01", is_complete: false },
+    { month: "2026-04-01", is_complete: false },
+  ]);
 });
 
 test("an opening is marked where the period's start was not read, in each format, and not where it was", async () => {

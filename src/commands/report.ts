@@ -13,7 +13,7 @@ import {
 } from "../books/report/write-report.ts";
 import { inSnapshot } from "../core/postgres/connect.ts";
 import { UsageError } from "../lib/errors.ts";
-import { epochMs } from "../lib/time.ts";
+import { epochMs, isoTime } from "../lib/time.ts";
 import { done, type Result } from "../output/result.ts";
 import { type Io, note } from "./io.ts";
 import { type Define, formatOption, type LedgerFlags } from "./options.ts";
@@ -48,6 +48,10 @@ async function reportCommand(config: Config, io: Io, words: ReportFlags): Promis
     const options = { ...time, zone, signedAt, selection, limits: config.healthLimits };
     return readCloseReport(tx, roster, options);
   });
+  if (signedAt !== undefined && isoTime(signedAt) > report.generatedAt)
+    throw new UsageError(
+      `--signed-at "${words.signedAt}" is after now, ${report.generatedAt}: write the time that the signed report says`,
+    );
   if (format === "csv") for (const line of report.problems) note(io, `warning: ${line}`);
   if (format === "json") return { data: reportJson(report), parts: [], exit: 0, isJson: true };
   return done(format === "csv" ? reportCsv(report, table) : writers[format](report));

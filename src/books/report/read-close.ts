@@ -201,10 +201,10 @@ async function readCoverage(
   const recovered = subtract(inAny(times.flatMap((one) => one.recovered ?? [])), known);
   // After its closing, a ledger has nothing to read.
   const wanted = interval(span.from, Math.min(span.to, endedAt ?? span.to));
+  const older = subtract(interval(span.from, Math.min(recoverFrom, span.to)), recovered);
   return {
-    ...{ read, complete, lost, recovered },
-    older: subtract(interval(span.from, Math.min(recoverFrom, span.to)), recovered),
-    unread: subtract(wanted, [...known, ...recovered]),
+    ...{ read, complete, lost, recovered, older },
+    unread: subtract(wanted, [...known, ...recovered, ...older]),
     isStartRead: [...complete, ...recovered].some(({ from }) => from === span.from),
   };
 }

@@ -13,8 +13,21 @@ select
   sum(discrepancy) as discrepancy,
   sum(unreconciled) as unreconciled,
   sum(bills)::bigint as bills,
-  bool_and(is_complete)
-    and count(*) = extract(day from date_trunc('month', day) + interval '1 month - 1 day') as is_complete
+  bool_and(is_complete) and (
+    count(*) = extract(day from date_trunc('month', day) + interval '1 month - 1 day')
+    -- A coin's days begin with its first bill.
+    or exists (
+      select 1
+      from public.chains
+      where chains.account = daily_rollforward.account
+        and chains.wallet = daily_rollforward.product_type
+        and chains.coin = daily_rollforward.coin
+        and chains.covered @> tstzrange(
+          date_trunc('month', min(daily_rollforward.day)::timestamp) at time zone 'UTC',
+          (max(daily_rollforward.day) + 1)::timestamp at time zone 'UTC'
+        )
+    )
+  ) as is_complete
 from analytics.daily_rollforward
 group by account, product_type, coin, date_trunc('month', day);
 
