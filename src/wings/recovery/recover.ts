@@ -1,6 +1,5 @@
 import type { RecoverReporter } from "../../commands/io.ts";
 import type { Bill } from "../../core/contract/bill.ts";
-import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
 import { asPrinted } from "../../core/contract/scalars.ts";
 import { type TaxApi, taxApiOf } from "../../core/contract/tax-records.ts";
@@ -265,12 +264,11 @@ function differences(
 ): readonly string[] {
   const recordOf = new Map(records.map((record) => [record.billId, record]));
   const known = new Set([...stored.map(({ billId }) => billId), ...rejectedIds]);
-  const isMarginMove = ({ businessType }: Bill) =>
-    nonFinancialTypes.some((type) => type === businessType);
   return [
     ...stored.flatMap((bill) => {
       const record = recordOf.get(bill.billId);
-      if (record === undefined) return [`bill ${bill.billId} is not among them`];
+      if (record === undefined)
+        return bill.hasRecord ? [`bill ${bill.billId} is not among them`] : [];
       const isEqual =
         record.cTime === bill.cTime &&
         sameDecimal(record.amount, bill.amount) &&
@@ -282,9 +280,7 @@ function differences(
         sameDecimal(record.balance, bill.balance);
       return isBalanced ? [] : [`bill ${bill.billId} has another balance`];
     }),
-    ...records
-      .filter((record) => !known.has(record.billId) && !isMarginMove(record))
-      .map(({ billId }) => `${billId} is not stored`),
+    ...records.flatMap(({ billId }) => (known.has(billId) ? [] : [`${billId} is not stored`])),
   ];
 }
 

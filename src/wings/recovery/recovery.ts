@@ -15,10 +15,15 @@ import { dayMs, type EpochMs, epochMs } from "../../lib/time.ts";
 
 const weekMs = 7 * dayMs;
 
-/** The stored bills of a window, and which of its records are of bills that are not stored, since their row broke the contract. */
+/** What is stored of a window, with which its tax records are compared. */
 export type Compared = {
-  readonly stored: readonly Pick<Bill, "billId" | "cTime" | "amount" | "fee" | "balance">[];
+  readonly stored: readonly ComparedBill[];
+  /** Which of the records are of bills that broke the contract. */
   readonly rejectedIds: readonly string[];
+};
+
+type ComparedBill = Pick<Bill, "billId" | "cTime" | "amount" | "fee" | "balance"> & {
+  readonly hasRecord: boolean;
 };
 
 /** What the recovery of a ledger's older time begins with. */
@@ -90,9 +95,6 @@ export async function readNotRecovered(
 /** Margin moves have no tax records: the four types move no money. */
 const hasRecord = sql`business_type <> all(${textArray(nonFinancialTypes)}::text[])`;
 
-const isCompared = (ledger: Ledger) =>
-  sql`${isOfLedger(ledger)} and source is null and ${hasRecord}`;
-
 /** A window that is asked for as recovery asks, until what is needed of it is compared. */
 export type Overlap = { readonly asked: Interval; readonly needed: Interval };
 
@@ -115,25 +117,25 @@ export async function readOverlap(
     windowMaxMs,
   }: { readonly coverage: readonly Interval[]; readonly windowMaxMs: number },
 ): Promise<readonly Overlap[]> {
-  const isCovered = sql`c_time <@ ${multirange(coverage)}`;
+  const isCompared = sql`source is null and ${hasRecord} and c_time <@ ${multirange(coverage)}`;
   const { rows: ends } = await db.execute<{ at: string }>(sql`
     select ${msOf(sql`c_time`)} as at
     from (
       select
         c_time,
-        has_bill,
-        count(*) filter (where has_bill) over (partition by c_time) = count(*) over (
+        is_compared,
+        count(*) filter (where is_compared) over (partition by c_time) = count(*) over (
           order by c_time range between '1 ms' preceding and '1 ms' following
         ) as is_alone
       from (
-        select c_time, source is null and ${hasRecord} and ${isCovered} as has_bill
+        select c_time, ${isCompared} as is_compared
         from bills
         where ${isOfLedger(ledger)}
         order by c_time desc
         limit 1000
       ) as newest
     ) as times
-    where has_bill
+    where is_compared
     group by c_time, is_alone
     order by is_alone desc, date_trunc('second', c_time) = c_time, c_time desc
     limit 2`);
@@ -143,8 +145,8 @@ export async function readOverlap(
     select ${msOf(sql`max(c_time)`)} as at
     from bills
     cross join lateral (values (business_type), (coin)) as word (name)
-    where ${isCompared(ledger)}
-      and ${isCovered}
+    where ${isOfLedger(ledger)}
+      and ${isCompared}
     group by name
     order by max(c_time) desc
     limit 50`);
@@ -170,12 +172,13 @@ export async function readCompared(
   ledger: Ledger,
   { window, records }: { readonly window: Interval; readonly records: readonly Bill[] },
 ): Promise<Compared> {
-  const { rows } = await db.execute<
-    { id: string; at: string } & Pick<Bill, "amount" | "fee" | "balance">
-  >(sql`
-    select bill_id as id, ${msOf(sql`c_time`)} as at, amount::text, fee::text, balance::text
+  const { rows } = await db.execute<Omit<ComparedBill, "cTime"> & { at: string }>(sql`
+    select
+      bill_id as "billId", ${msOf(sql`c_time`)} as at, amount::text, fee::text, balance::text,
+      ${hasRecord} as "hasRecord"
     from bills
-    where ${isCompared(ledger)}
+    where ${isOfLedger(ledger)}
+      and source is null
       and c_time >= ${timeOf(window.from)}
       and c_time < ${timeOf(window.to)}`);
   const { rows: rejected } = await db.execute<{ id: string }>(sql`
@@ -184,7 +187,7 @@ export async function readCompared(
     where ${isOfLedger(ledger)}
       and bill_id = any(${textArray(records.map(({ billId }) => billId))}::text[])`);
   return {
-    stored: rows.map(({ id, at, ...money }) => ({ billId: id, cTime: timeFrom(at), ...money })),
+    stored: rows.map(({ at, ...bill }) => ({ ...bill, cTime: timeFrom(at) })),
     rejectedIds: rejected.map(({ id }) => id),
   };
 }
