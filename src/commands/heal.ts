@@ -1,6 +1,6 @@
 import type { Account } from "../accounts/account.ts";
 import type { BrokenSpan } from "../check/reconcile/breaks.ts";
-import { noteUnrepaired } from "../check/reconcile/record-breaks.ts";
+import { markUnrepaired } from "../check/reconcile/record-breaks.ts";
 import { readAgain, spanAround } from "../check/verify/read-again.ts";
 import { isRepaired, repairedIn } from "../check/verify/verify.ts";
 import type { Database } from "../core/postgres/connect.ts";
@@ -80,7 +80,7 @@ export async function healAccount(
       .flatMap((one) => ("cTime" in one ? one.cTime : []));
     for (const span of spansOf.get(ledger.productType) ?? [])
       if (!times.some((time) => time >= span.from && time < span.to))
-        await noteUnrepaired(db, span);
+        await markUnrepaired(db, span);
   }
   return healed;
 }

@@ -27,7 +27,7 @@ type Mismatch = {
   /** The balance less what was expected. */
   readonly off: bigint;
   /** How many bills there are from one balance to the other. */
-  readonly steps: number;
+  readonly bills: number;
   /** Whether rounding each of these may be the whole difference. */
   readonly isSmall: boolean;
   /** The types of these that no rule fits. Where there is one, the difference is no break. */
@@ -75,7 +75,7 @@ export class Chain {
   readonly #held: HeldBills<ChainBill>;
   /** The bill with the last balance, and what was met since. */
   #base: ChainBill | undefined;
-  #steps = 0;
+  #billsSince = 0;
   #moved = 0n;
   readonly #untestable = new Set<string>();
   #day = Number.NaN;
@@ -85,7 +85,7 @@ export class Chain {
     this.wallet = options.wallet;
     this.coin = options.coin;
     this.#options = options;
-    this.#held = new HeldBills(options, (released) => this.#step(released));
+    this.#held = new HeldBills(options, (released) => this.#checkBill(released));
   }
 
   /** @param bill whose time is not before that of the bill before it. */
@@ -105,7 +105,7 @@ export class Chain {
     return this.#checkpoints.at(-1);
   }
 
-  #step(released: Released<ChainBill>): void {
+  #checkBill(released: Released<ChainBill>): void {
     const { bill } = released;
     const { type, after, time } = bill;
     this.bills++;
@@ -114,7 +114,7 @@ export class Chain {
       this.days.add(day);
       this.#day = day;
     }
-    this.#steps++;
+    this.#billsSince++;
     this.#moved += bill.moved;
     if (!type.isTestable) this.#untestable.add(type.businessType);
     // A check that began with one of these would not read this bill, or not know which comes first.
@@ -123,18 +123,18 @@ export class Chain {
     if (isNewer) this.#latest = time;
     if (after === undefined) return;
     const base = this.#base;
-    if (base !== undefined && this.#steps === 1) this.tested++;
+    if (base !== undefined && this.#billsSince === 1) this.tested++;
     const compared = base === undefined ? begins(released) : this.#compare(base, released, after);
     // The next balance that is certain has what this one should have, too.
     if (compared === "vague") return;
-    if (compared === "follows" && isNewer) this.#noteCheckpoint(time);
+    if (compared === "follows" && isNewer) this.#addCheckpoint(time);
     this.#base = bill;
-    this.#steps = 0;
+    this.#billsSince = 0;
     this.#moved = 0n;
     this.#untestable.clear();
   }
 
-  #noteCheckpoint(time: number): void {
+  #addCheckpoint(time: number): void {
     const { reconciledThrough, bookedMaxMs } = this.#options;
     // Bills may change places with bills this much older, and those with still older ones.
     if (time >= reconciledThrough - 2 * bookedMaxMs) return;
@@ -148,12 +148,12 @@ export class Chain {
     after: bigint,
   ): "follows" | "vague" | "off" {
     const { tolerance, reconciledThrough } = this.#options;
-    const steps = this.#steps;
+    const bills = this.#billsSince;
     const expected = (base.after ?? 0n) + this.#moved;
     const off = after - expected;
-    const isSmall = !isFar(off, 0n, BigInt(steps) * tolerance);
+    const isSmall = !isFar(off, 0n, BigInt(bills) * tolerance);
     if (!isSmall && isVague) return "vague";
-    if (steps === 1) {
+    if (bills === 1) {
       const isAlone =
         bill.time < reconciledThrough && (isSmall || this.#areAlone(base, bill, near()));
       tallyBill(bill.type, bill, off, { tolerance, isAlone });
@@ -166,7 +166,7 @@ export class Chain {
     if (bill.time >= reconciledThrough)
       this.unjudgedFrom = Math.min(this.unjudgedFrom ?? bill.time, bill.time);
     const untestable = [...this.#untestable];
-    this.mismatches.push({ bill, base, expected, balance: after, off, steps, isSmall, untestable });
+    this.mismatches.push({ bill, base, expected, balance: after, off, bills, isSmall, untestable });
     return isSmall ? "follows" : "off";
   }
 
@@ -252,7 +252,7 @@ export function breaksOf(chain: Chain, facts: ChainFacts): readonly FoundBreak[]
     !later.isSmall &&
     earlier.bill.billId === later.base.billId &&
     earlier.bill.productType === later.base.productType &&
-    !isFar(earlier.off + later.off, 0n, BigInt(earlier.steps + later.steps) * tolerance);
+    !isFar(earlier.off + later.off, 0n, BigInt(earlier.bills + later.bills) * tolerance);
   return chain.mismatches.flatMap((mismatch, index) => {
     if (mismatch.untestable.length > 0 || !mustBeExplained(mismatch, facts)) return [];
     if (undoes(chain.mismatches[index - 1], mismatch)) return [];
@@ -275,8 +275,6 @@ function breakOf(
     to: Math.max(base.time, bill.time),
   };
   const unread = unreadPart(coverage?.read ?? [], between.from, between.to);
-  const difference = text(mismatch.off);
-  const opposite = text(-mismatch.off);
   return {
     kind: unread === undefined ? "balance" : "unread",
     ledger: wallet,
@@ -285,12 +283,12 @@ function breakOf(
     happenedAt: timeTextOf(bill.time),
     expected: text(mismatch.expected),
     observed: text(mismatch.balance),
-    difference,
+    difference: text(mismatch.off),
     firstBadBill: bill.billId,
     firstBadProductType: bill.productType === wallet ? null : bill.productType,
     lastGoodBill: base.billId,
     lastGoodProductType: base.productType === wallet ? null : base.productType,
-    explanation: explanationOf(mismatch, { isUndone, unread, difference, opposite }),
+    explanation: explanationOf(mismatch, isUndone, unread, text),
   };
 }
 
@@ -300,17 +298,12 @@ const timeTextOf = (ms: number): string => isoTime(epochMs(ms));
 const anchorOf = (wallet: string, { bill }: Mismatch): string =>
   bill.productType === wallet ? bill.billId : `${bill.productType}/${bill.billId}`;
 
-type Seen = {
-  readonly isUndone: boolean;
-  readonly unread: ReturnType<typeof unreadPart>;
-  readonly difference: string;
-  readonly opposite: string;
-};
-
 /** What the data says about a balance that does not follow. */
 function explanationOf(
-  { isSmall }: Mismatch,
-  { isUndone, unread, difference, opposite }: Seen,
+  { isSmall, off }: Mismatch,
+  isUndone: boolean,
+  unread: ReturnType<typeof unreadPart>,
+  text: (units: bigint) => string,
 ): string {
   if (unread !== undefined)
     return `not all time between the two bills was read: ${timeTextOf(unread.from)} to ${timeTextOf(unread.to)}`;
@@ -318,7 +311,7 @@ function explanationOf(
   if (isSmall)
     return "a discrepancy of one unit in the last place; the other balances of this ledger are exact";
   return (
-    `one of three: bills that add up to ${difference} are missing before this one; bills before it that add up ` +
-    `to ${opposite} do not belong there; the amount, the fee or the balance of this one is wrong by as much`
+    `one of three: bills that add up to ${text(off)} are missing before this one; bills before it that add up ` +
+    `to ${text(-off)} do not belong there; the amount, the fee or the balance of this one is wrong by as much`
   );
 }

@@ -19,7 +19,7 @@ export type Released<Bill> = {
 /** The balance at a place of the chain, and how many bills were passed since one was served. */
 type Level = { readonly balance: bigint | undefined; readonly hidden: number };
 
-const pass = ({ balance, hidden }: Level, { after, moved }: Move): Level => ({
+const levelAfter = ({ balance, hidden }: Level, { after, moved }: Move): Level => ({
   balance: after ?? (balance === undefined ? undefined : balance + moved),
   hidden: after === undefined ? hidden + 1 : 0,
 });
@@ -68,7 +68,7 @@ export class HeldBills<Bill extends Move> {
 
   end(): void {
     this.#follow();
-    while (this.#following < this.#held.length) this.#judge(Number.POSITIVE_INFINITY, undefined);
+    while (this.#following < this.#held.length) this.#reorder(Number.POSITIVE_INFINITY, undefined);
     this.#releaseFirst(this.#held.length);
   }
 
@@ -81,7 +81,7 @@ export class HeldBills<Bill extends Move> {
     const { bookedMaxMs } = this.#options;
     // Bills that were booked before one of this time may be dated as much later again.
     while (first.time - (this.#held[this.#following]?.time ?? first.time) > 2 * bookedMaxMs)
-      this.#judge(first.time, beginOf(group));
+      this.#reorder(first.time, beginOf(group));
     this.#held.push(...group);
     // Where the balance before several bills is not known, the bill after them may tell in which order they are.
     if (group.length === 1 || this.#after.balance !== undefined) this.#countFollowing();
@@ -100,7 +100,7 @@ export class HeldBills<Bill extends Move> {
   #countFollowing(): void {
     for (const bill of this.#held.slice(this.#following)) {
       if (this.#isOff(bill, this.#after)) return;
-      this.#after = pass(this.#after, bill);
+      this.#after = levelAfter(this.#after, bill);
       this.#following++;
     }
   }
@@ -115,7 +115,7 @@ export class HeldBills<Bill extends Move> {
    * @param time all bills before it are held.
    * @param end the balance with which those of this time begin.
    */
-  #judge(time: number, end: bigint | undefined): void {
+  #reorder(time: number, end: bigint | undefined): void {
     const { bookedMaxMs } = this.#options;
     const start = this.#before.balance;
     const bills = this.#held.toSorted(byTime);
@@ -124,7 +124,7 @@ export class HeldBills<Bill extends Move> {
     let [level, given] = [this.#before, 0];
     for (const [index, bill] of this.#held.entries()) {
       if (this.#isOff(bill, level) && isSettled(bill)) given = index + 1;
-      level = pass(level, bill);
+      level = levelAfter(level, bill);
     }
     const hidden = bills.filter(({ after }) => after === undefined);
     if (start === undefined && hidden.length > 0 && bills.every(isSettled)) given = bills.length;
@@ -143,7 +143,7 @@ export class HeldBills<Bill extends Move> {
     for (const [index, bill] of released.entries()) {
       const near = () => [...this.#released, ...released.slice(index), ...this.#held];
       this.#release({ bill, isVague: bill.time <= this.#vagueTo, near });
-      this.#before = pass(this.#before, bill);
+      this.#before = levelAfter(this.#before, bill);
       this.#keep(bill);
     }
   }

@@ -78,7 +78,7 @@ export async function recordBreaks(
       resolvedAt: null,
     };
   });
-  await noteDecisions(tx, account, reopened, { decision: "reopened", decidedBy: null });
+  await insertDecisions(tx, account, reopened, { decision: "reopened", decidedBy: null });
   const { ledger, coin, kind, anchor } = ledgerBreaks;
   for (let from = 0; from < values.length; from += rowsMax) {
     await tx
@@ -113,7 +113,7 @@ export async function recordBreaks(
 
 type Decided = Pick<Row, "breakId" | "difference" | "note">;
 
-async function noteDecisions(
+async function insertDecisions(
   tx: Transaction,
   account: string,
   breaks: readonly Decided[],
@@ -178,7 +178,7 @@ export function decideOnBreaks(
       for (const { breakId } of changed) missing.delete(breakId);
       const decided = changed.map((entry) => ({ ...entry, note }));
       const decision = isAccept ? "accepted" : "reopened";
-      await noteDecisions(tx, account, decided, { decision, decidedBy: by });
+      await insertDecisions(tx, account, decided, { decision, decidedBy: by });
     }
     if (missing.size > 0) throw new NotFound(missing);
     return [];
@@ -200,7 +200,7 @@ class NotFound extends Error {
 }
 
 /** Notes that a repair read this time again and wrote nothing, so that no finding asks for a repair. */
-export async function noteUnrepaired(
+export async function markUnrepaired(
   db: Database,
   { account, productType, from, to }: BrokenSpan,
 ): Promise<void> {

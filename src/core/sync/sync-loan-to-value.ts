@@ -9,24 +9,17 @@ import {
   readLoanToValue,
   unifiedLoanToValue,
 } from "../contract/loan-to-value.ts";
-import type { Client } from "../exchange/client.ts";
-import type { LeasedAccount } from "../store/ledger-store.ts";
+import type { LeasedAccount, Store } from "../store/ledger-store.ts";
 import {
   commitLoanToValue,
   type LoanToValueChange,
 } from "../store/reference/stored-loan-to-value.ts";
 import type { AccountMode } from "../words/account-state.ts";
 import { failureScope } from "./failure-scope.ts";
+import type { AccountDeps } from "./ledger-run.ts";
 
-type LoanToValueDeps = {
-  readonly client: Client;
-  readonly leased: {
-    readonly store: Pick<LeasedAccount["store"], "write">;
-    readonly assertHeld: LeasedAccount["assertHeld"];
-  };
-  readonly signal: AbortSignal;
-  /** Called with every failed request. */
-  readonly onFailure: (failure: ExchangeError) => void;
+type LoanToValueDeps = Pick<AccountDeps, "client" | "signal" | "onFailure"> & {
+  readonly leased: Pick<LeasedAccount, "assertHeld"> & { readonly store: Pick<Store, "write"> };
 };
 
 /** The result of syncing one risk unit. */
