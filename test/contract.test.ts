@@ -546,6 +546,10 @@ describe("a type of a wallet counts by its name, else by its group", () => {
     ["cfd/", "transfer"],
     ["pay/", "transfer"],
     ["paptrading/", "transfer"],
+    ["deposit/transfer-in", "transfer"],
+    ["rwa/buy", "spot"],
+    ["stock/sell", "spot"],
+    ["stock/dividend", "interest"],
     ["debit/never seen", "unclassified"],
     ["interest", "unclassified"],
   ])("%s: %s", (code, category) => {

@@ -157,6 +157,9 @@ const groupCategories: ReadonlyMap<string, Category> = new Map([
   ["fiat", "spot"],
   ["c2c", "spot"],
   ["pre_c2c", "spot"],
+  // Tokens of what is traded elsewhere, such as stocks.
+  ["rwa", "spot"],
+  ["stock", "spot"],
 ]);
 
 /** A wallet's type is its group and its name in it, such as `transfer/transfer_in`: names recur in other ledgers. */
@@ -179,6 +182,8 @@ const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]
 const nameCategories: ReadonlyMap<string, Category> = new Map(
   Object.entries({
     transfer: [
+      // Also where the group is another one, as in the exchange's own example.
+      ...["transfer_in", "transfer_out"],
       // The principal of earn products: fixed terms, flexible ones, pools, dual investment.
       ...["financial_lock_out", "financial_unlock_in", "financial_pos_out", "financial_user_out"],
       ...["financial_subs_out", "financial_rede_in", "poolx_sub_out", "poolx_redem_in"],
@@ -194,7 +199,7 @@ const nameCategories: ReadonlyMap<string, Category> = new Map(
       ...["withdrawal_frozen", "withdrawal_unfreeze", "delegate", "undelegate", "financial"],
     ],
     // What a coin that bears interest pays is a position's profit.
-    interest: ["interest", "batch_interest_user_in", "position_profit"],
+    interest: ["interest", "batch_interest_user_in", "dividend", "position_profit"],
     bonus: [
       ...["airdrop_rewards", "airdrop_reward_a", "airdrop_reward_b", "rebate_rewards", "reward"],
       ...["usdt_contract_rewards", "mix_contract_rewards", "lotto_rewards", "activity_issuance"],
