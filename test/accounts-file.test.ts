@@ -176,10 +176,16 @@ test("all faults are told at once, those of other variables beside them", async 
   expect(faults).toContain(
     "is set together with the variables of a single account (ACCOUNT_NAME); remove one or the other",
   );
-  const missing = { ACCOUNTS_FILE: join(folder.path, "missing.json") };
-  expect(() => readConfig(missing, { credentials: true })).toThrow(
-    `ACCOUNTS_FILE cannot be read (ENOENT); correct the path ${missing.ACCOUNTS_FILE}`,
-  );
+  await writeFile(join(folder.path, "file"), "");
+  for (const [name, code] of [
+    ["missing.json", "ENOENT"],
+    ["file/accounts.json", "ENOTDIR"],
+  ] as const) {
+    const environment = { ACCOUNTS_FILE: join(folder.path, name) };
+    expect(() => readConfig(environment, { credentials: true })).toThrow(
+      `ACCOUNTS_FILE cannot be read (${code}); correct the path ${environment.ACCOUNTS_FILE}`,
+    );
+  }
 });
 
 test.each<[object, string]>([

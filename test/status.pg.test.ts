@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdtempDisposable } from "node:fs/promises";
+import { mkdtempDisposable, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
@@ -90,6 +90,15 @@ test("a folder without a database gets none, and is told which one was looked at
     expect([command, end]).toMatchObject([command, { code: 1, stdout: "", stderr: nothing }]);
   }
   expect(existsSync(dataDir)).toBe(false);
+  await writeFile(dataDir, "");
+  for (const command of ["status", "export --format csv"]) {
+    const { code, stderr } = await runCli(command.split(" "), { env });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^a database cannot be kept under .*EEXIST.*set DATA_DIR to another/),
+    ]);
+  }
+  await rm(dataDir);
   // The embedded database was looked at, since the variable that names another one is misspelled.
   for (const command of ["status", "breaks list", "accounts list"])
     expect(

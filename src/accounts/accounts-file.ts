@@ -89,8 +89,7 @@ type FaultIn = (key: string, what: string) => void;
 
 /** Reads the file or directory. Never throws: faults go to `deps.fault`. */
 export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
-  const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-  const names = isDirectory ? namesIn(path, deps.fault) : undefined;
+  const names = isDirectory(path) ? namesIn(path, deps.fault) : undefined;
   const described = names
     ? names.filter(deps.isSelected).flatMap((name) => describedBy(path, name, deps.fault))
     : listedIn(path, deps.fault);
@@ -102,6 +101,15 @@ export function readAccounts(path: string, deps: AccountsDeps): AccountsSource {
     namesAccounts: true,
     warnings: exposureOf([...new Set(withSecrets.map((one) => one.path))]),
   };
+}
+
+/** Reading what may not be looked at says why. */
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 function listedIn(path: string, fault: Fault): readonly Described[] {

@@ -38,9 +38,7 @@ export async function openStored(
 ): Promise<Stored> {
   const { database: where } = config;
   await using stack = new AsyncDisposableStack();
-  const isThere =
-    "url" in where ||
-    lstatSync(join(where.dataDir, "postgres"), { throwIfNoEntry: false }) !== undefined;
+  const isThere = "url" in where || isMade(where.dataDir);
   const database = isThere ? stack.use(await openWritable(config, io, limit)) : undefined;
   const isMigrated = database !== undefined && (await hasSchema(database.db));
   const opened = stack.move();
@@ -48,6 +46,15 @@ export async function openStored(
     ...(isMigrated ? database : { db: undefined }),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+/** Whether the embedded Postgres was created, or opening it says why that cannot be seen. */
+function isMade(dataDir: string): boolean {
+  try {
+    return lstatSync(join(dataDir, "postgres"), { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 /**
