@@ -7,9 +7,10 @@ import { beforeAll, expect, test } from "vitest";
 import type { Break } from "../src/check/reconcile/breaks.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
-import { dayMs } from "../src/lib/time.ts";
+import { dayMs, epochMs, minuteMs } from "../src/lib/time.ts";
 import { grain, units } from "../src/wings/sandbox/money.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
+import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import {
   type Cause,
@@ -176,12 +177,12 @@ test.each(["day", "month"])(
 
 test("activity shows a discrepancy at each break, of its size, and elsewhere only where one is undone", async () => {
   const wrong = sql`
-    select account, activity.bill_id, activity.discrepancy + activity.rounding as shown
+    select account, activity.bill_id, activity.discrepancy, ledger_breaks.difference
     from analytics.activity
     join ledger_breaks using (account, coin)
     where anchor = activity.bill_id
       and kind <> 'unread'
-      and ledger_breaks.difference <> activity.discrepancy + activity.rounding`;
+      and ledger_breaks.difference <> activity.discrepancy`;
   expect(await found(wrong)).toEqual([]);
   const unexplained = sql`
     select account, bill_id, discrepancy
@@ -197,6 +198,75 @@ test("activity shows a discrepancy at each break, of its size, and elsewhere onl
           )
       )`;
   expect(await found(unexplained)).toEqual([]);
+});
+
+test("bills of one time show no rounding, since nothing tells their order, and the one after them shows its own", async () => {
+  const account = "of one millisecond";
+  // In the true order; of the two of one time, the first one has the higher id.
+  const rows = [
+    { minute: 0, billId: "1", amount: "1", balance: "101" },
+    { minute: 1, billId: "2", amount: "2", balance: "103.00000001" },
+    { minute: 2, billId: "4", amount: "5", balance: "108.00000001" },
+    { minute: 2, billId: "3", amount: "3", balance: "111.00000001" },
+    { minute: 3, billId: "5", amount: "2", balance: "113.00000002" },
+    { minute: 4, billId: "6", amount: "1", balance: "114.00000001" },
+  ];
+  const bills = rows.map(({ minute, ...bill }) =>
+    aBill({ ...bill, fee: "0", cTime: epochMs(smallLedgerStart + minute * minuteMs) }),
+  );
+  await storeLedgers(db, new Map([[account, bills]]));
+  const shown = async () => {
+    const { rows } = await db.execute<Record<"id" | "rounding" | "off", string>>(sql`
+      select
+        bill_id as id,
+        trim_scale(rounding)::text as rounding,
+        trim_scale(discrepancy + unreconciled)::text as off
+      from analytics.activity
+      where account = ${account}`);
+    return Object.fromEntries(
+      rows.flatMap(({ id, rounding, off }) =>
+        `${rounding} ${off}` === "0 0" ? [] : [[id, `${rounding} ${off}`]],
+      ),
+    );
+  };
+  const expected = { "2": "0.00000001 0", "5": "0.00000001 0", "6": "-0.00000001 0" };
+  expect(await shown()).toEqual(expected);
+  expect(
+    (await reconcile(db, { ...everything, accounts: [account] }, { isFull: true })).breaks,
+  ).toEqual([]);
+  expect(await shown()).toEqual(expected);
+});
+
+test("of each day, what bills show of rounding, discrepancy and what is not reconciled is the day's", async () => {
+  const off = sql`
+    select account, day, rounding, discrepancy, unreconciled, of_bills.*
+    from analytics.daily_rollforward
+    join (
+      select
+        account, day,
+        sum(rounding) as r,
+        sum(discrepancy) as d,
+        sum(unreconciled) as u
+      from analytics.activity
+      group by account, day
+    ) as of_bills using (account, day)
+    where (rounding, discrepancy, unreconciled) <> (r, d, u)`;
+  expect(await found(off)).toEqual([]);
+});
+
+test("a day's discrepancy is what reconcile found on it, but for a wrong balance that the next bill undoes", async () => {
+  const other = sql`
+    select account, day::text, discrepancy, of_breaks.difference
+    from analytics.daily_rollforward
+    left join (
+      select account, (happened_at at time zone 'UTC')::date as day, sum(difference) as difference
+      from ledger_breaks
+      where first_bad_bill is not null
+      group by 1, 2
+    ) as of_breaks using (account, day)
+    where discrepancy <> coalesce(of_breaks.difference, 0)
+      and account not like 'balance + 1/%'`;
+  expect(await found(other)).toEqual([]);
 });
 
 test("a day is complete where all of it was read, and days are the same in every time zone, also where a night has no midnight", async () => {

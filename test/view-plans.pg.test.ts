@@ -54,27 +54,45 @@ test.each(views)(
   },
 );
 
-test("the bills after a coin's last balance are read once a day, and nothing is looked up for each", async () => {
-  const bills = 300;
-  await db.execute(sql`
-    insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at)
-    select
-      'late', 'USDT-FUTURES', n, 1, 0, 'close_long', 'USDT', case when n < 2 then n end,
-      timestamptz '2026-01-01Z' + n * interval '1 minute', now()
-    from generate_series(0, ${bills}::int) as n`);
-  await db.execute(
-    sql`insert into ledgers (account, product_type) values ('late', 'USDT-FUTURES')`,
-  );
+/** How often the plan of all days of an account begins to read bills, and how many it reads in all. */
+async function readsOfDays(account: string) {
   await db.execute(sql`analyze`);
   const { rows } = await db.execute<{ "QUERY PLAN": readonly { Plan: Node }[] }>(sql`
     explain (analyze, format json)
     select *
     from analytics.daily_rollforward
-    where account = 'late'`);
-  const scans = nodesOf(rows[0]?.["QUERY PLAN"][0]?.Plan ?? {}).filter(
-    (node) => node["Relation Name"] === "bills",
+    where account = ${account}`);
+  const scans = nodesOf(rows[0]?.["QUERY PLAN"][0]?.Plan ?? {})
+    .filter((node) => node["Relation Name"] === "bills")
+    .map((node) => [Number(node["Actual Loops"]), Number(node["Actual Rows"])] as const);
+  return {
+    loops: Math.max(...scans.map(([loops]) => loops)),
+    bills: scans.reduce((sum, [loops, bills]) => sum + loops * bills, 0),
+  };
+}
+
+/** Bills of one coin, of which one shows a balance. */
+async function storeWithOneBalance(account: string, bills: number, every: string, shown: number) {
+  await db.execute(sql`
+    insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at)
+    select
+      ${account}, 'USDT-FUTURES', n, 1, 0, 'close_long', 'USDT', case when n = ${shown}::int then n end,
+      timestamptz '2020-01-01Z' + n * ${every}::interval, now()
+    from generate_series(0, ${bills}::int) as n`);
+  await db.execute(
+    sql`insert into ledgers (account, product_type) values (${account}, 'USDT-FUTURES')`,
   );
-  expect(Math.max(...scans.map((node) => Number(node["Actual Loops"])))).toBeLessThan(bills / 10);
+}
+
+test("the bills after a coin's last balance are read once a day, and nothing is looked up for each", async () => {
+  await storeWithOneBalance("late", 300, "1 minute", 1);
+  expect((await readsOfDays("late")).loops).toBeLessThan(300 / 10);
+});
+
+test("the bills before a coin's first balance are read once, however many days there are", async () => {
+  const days = 400;
+  await storeWithOneBalance("early", days, "1 day", days);
+  expect((await readsOfDays("early")).bills).toBeLessThan(10 * days);
 });
 
 test("no statement is compiled, which takes a view of days longer than to run", async () => {

@@ -5,7 +5,7 @@ union all
 select * from unified_activity;
 
 comment on view analytics.activity is
-  'One row for each bill, by time, and within a millisecond by id. Those of one millisecond, and in a unified account of some seconds, may have moved the balance in another order.';
+  'One row for each bill, by time, and within a millisecond by id. Those of one millisecond, and in a unified account of some seconds, may have moved the balance in another order: these show what reconcile found, and the bill after them, or the last one of the day, shows the rest. The sums of a day are those of daily_rollforward.';
 comment on column analytics.activity.place is 'Orders the bills of an account, wallet and coin: a number that grows from bill to bill, with gaps.';
 comment on column analytics.activity.amount is 'The bill''s amount as it was served, signed. That of a spot trade or of a unified account may contain the fee.';
 comment on column analytics.activity.wallet_amount is 'The part of the amount that moves the balance, without a fee that it contains.';

@@ -33,14 +33,20 @@ const ofChains = {
  * @param isNear says which bills, by `bills.c_time` and its day.
  * @param chain default a row of `chains`.
  */
-export const nearestShown = (
+export const nearestShown = (direction: SQL, isNear: SQL, chain = ofChains): SQL => sql`
+        select nearest.day, nearest.c_time
+        from unnest(${chain.productTypes}) as types (product_type)
+        cross join lateral (${shownOfType(direction, isNear, chain, sql`1`)}
+        ) as nearest
+        order by nearest.c_time ${direction}
+        limit 1`;
+
+const shownOfType = (
   direction: SQL,
   isNear: SQL,
-  { account, productTypes, coin } = ofChains,
+  { account, coin }: typeof ofChains,
+  count: SQL,
 ): SQL => sql`
-        select nearest.day, nearest.c_time
-        from unnest(${productTypes}) as types (product_type)
-        cross join lateral (
           select ${dayOf("bills")} as day, bills.c_time
           from bills
           where bills.account = ${account}
@@ -49,9 +55,44 @@ export const nearestShown = (
             and ${withBalance("bills")}
             and ${isNear}
           order by 1 ${direction}, bills.c_time ${direction}
-          limit 1
-        ) as nearest
-        order by nearest.c_time ${direction}
+          limit ${count}`;
+
+// Of a chain that shows no balance every few seconds, more would be read for each day.
+const lookedAtMax = sql`100`;
+
+/**
+ * The same of a row of `chains`, but rather one beside which no bill shows none: among those, nothing tells which balance is
+ * the last. Where each of the nearest is beside one, the nearest.
+ * @param isBeside whether the bill `bills` may have changed places with one of the time `near.c_time`.
+ */
+export const nearestCertain = (direction: SQL, isNear: SQL, isBeside: SQL): SQL => sql`
+        select day, c_time
+        from (
+          select 1 as choice, near.day, near.c_time
+          from unnest(${ofChains.productTypes}) as types (product_type)
+          cross join lateral (
+            select near.day, near.c_time
+            from (${shownOfType(direction, isNear, ofChains, lookedAtMax)}
+            ) as near
+            where not exists (
+              select 1
+              from bills
+              where bills.account = ${ofChains.account}
+                and bills.product_type = any(${ofChains.productTypes})
+                and bills.coin = ${ofChains.coin}
+                and ${withoutBalance("bills")}
+                and ${dayOf("bills")} = near.day
+                and ${isBeside}
+            )
+            order by near.day ${direction}, near.c_time ${direction}
+            limit 1
+          ) as near
+          union all
+          select 2, nearest.day, nearest.c_time
+          from (${nearestShown(direction, isNear)}
+          ) as nearest
+        ) as chosen
+        order by choice, c_time ${direction}
         limit 1`;
 
 /** The sums of some bills of one product type and business type that `walletSums` reads, by sign. @param alias of the bills. */

@@ -6,7 +6,7 @@ import {
   billSums,
   dayOf,
   frequentTypesArray,
-  nearestShown,
+  nearestCertain,
   withAnyBalance,
   withBalance,
   withoutBalance,
@@ -147,38 +147,34 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
     sql.raw(readSqlFile(`days/${name}`, { ...words, ...more }).trimEnd());
   const day = dayOf("bills");
   const late = bookedMaxOf("chains.wallet");
-  const first = (isNear: SQL) =>
-    part("edge_balance", {
-      nearest: nearestShown(sql`asc`, isNear),
-      outward: sql`asc`,
-      inward: sql`desc`,
-      edge_times: sql`edge_time and edge_time + ${late}`,
-      step: sql`edge.balance - edge.moved - entries.balance`,
-    });
-  const last = (isNear: SQL) =>
-    part("edge_balance", {
-      nearest: nearestShown(sql`desc`, isNear),
-      outward: sql`desc`,
-      inward: sql`asc`,
-      edge_times: sql`edge_time - ${late} and edge_time`,
-      step: sql`entries.balance - entries.wallet_amount - entries.wallet_fee - edge.balance`,
-    });
-  const shown_before = nearestShown(
-    sql`desc`,
-    sql`${day} <= shown.day and bills.c_time < edge_time - ${late}`,
-  );
+  const isBeside = sql`bills.c_time between near.c_time - ${late} and near.c_time + ${late}`;
+  const first = part("edge_balance", {
+    nearest: nearestCertain(sql`asc`, sql`true`, isBeside),
+    outward: sql`asc`,
+    inward: sql`desc`,
+    edge_times: sql`edge_time and edge_time + ${late}`,
+    step: sql`edge.balance - edge.moved - entries.balance`,
+  });
   /** @param isWanted whether the balance is looked up at all. */
   const balance = (end_day: SQL, isWanted: SQL) =>
     part("last_balance", {
       end_day,
-      shown_before,
-      last: last(sql`${day} < ${end_day} and ${isWanted}`),
+      last: part("edge_balance", {
+        nearest: nearestCertain(sql`desc`, sql`${day} < ${end_day} and ${isWanted}`, isBeside),
+        outward: sql`desc`,
+        inward: sql`asc`,
+        edge_times: sql`edge_time - ${late} and edge_time`,
+        step: sql`entries.balance - entries.wallet_amount - entries.wallet_fee - edge.balance`,
+      }),
     });
   const daysWords: Words = {
     ...words,
-    first: first(sql`opened.day is null`),
-    balance_before_day: balance(sql`dated.day`, sql`true`),
-    balance_after_day: balance(sql`dated.day + 1`, sql`day_sums.bills > 0`),
+    first,
+    balance_before_day: balance(sql`dated.day`, sql`dated.opening is null`),
+    balance_after_day: balance(
+      sql`dated.day + 1`,
+      sql`day_sums.bills > 0 and (dated.opening is null or dated.is_first)`,
+    ),
   };
   const view = (name: string, file = name, more: Words = {}) => ({
     name,

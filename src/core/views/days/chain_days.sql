@@ -24,8 +24,37 @@ from chains
 -- miss a day where a night has no midnight. Wrapped in an array so that the planner expects 10 rows, not 1,000: at
 -- 1,000 it JIT-compiles the statement, which takes longer than running it.
 cross join lateral (
-  select chains.first_day + day_offset as day
+  select
+    chains.first_day + day_offset as day,
+    first.balance as opening,
+    first.bills,
+    first.is_first
   from unnest(array(select generate_series(0, chains.last_day - chains.first_day))) as day_offset
+  -- Before the chain's first balance, a balance is that one less what moved since: added up once for all of these days.
+  left join (
+    select
+      moves.day,
+      shown.balance - shown.moved - sum(sum(moves.moved)) over (order by moves.day desc) as balance,
+      sum(moves.bills) as bills,
+      moves.day = shown.day as is_first
+    from (
+$first
+    ) as shown
+    cross join lateral (
+      select chains.first_day + generate_series(0, shown.day - chains.first_day) as day, 0 as moved, 0 as bills
+      union all
+      select entries.day, wallet_amount + wallet_fee, 1
+      from analytics.entries
+      where entries.account = chains.account
+        and entries.product_type = any(chains.product_types)
+        and entries.coin = chains.coin
+        and $entries_any_balance
+        and row(entries.day, entries.c_time) <= row(shown.day, shown.c_time)
+        and (entries.c_time < edge_time or $entries_without_balance and row($entries_place) < row($shown_place))
+    ) as moves
+    group by moves.day, shown.day, shown.balance, shown.moved
+  ) as first on first.day = chains.first_day + day_offset
+  offset 0
 ) as dated
 -- What the bills of the day move, by category.
 cross join lateral (
@@ -65,27 +94,6 @@ $balance_before_day
 left join lateral (
 $balance_after_day
 ) as closed on true
--- Before the chain's first balance, a balance is that one less what moved since.
-left join lateral (
-  select
-    shown.balance - shown.moved - before.moved as balance,
-    before.bills
-  from (
-$first
-  ) as shown
-  cross join lateral (
-    select
-      coalesce(sum(wallet_amount + wallet_fee), 0) as moved,
-      count(*) filter (where entries.day = shown.day) as bills
-    from analytics.entries
-    where entries.account = chains.account
-      and entries.product_type = any(chains.product_types)
-      and entries.coin = chains.coin
-      and $entries_without_balance
-      and entries.day between dated.day and shown.day
-      and (entries.day < shown.day or row($entries_place) < row($shown_place))
-  ) as before
-) as first on true
 -- What reconcile found of the day.
 left join (
   select
@@ -105,9 +113,9 @@ left join (
   and broken.day = dated.day
 cross join lateral (
   select
-    coalesce(opened.balance, first.balance) as carried,
+    coalesce(opened.balance, dated.opening) as carried,
     -- How many bills ago the last balance before the day was shown; less than none on the day of the first one.
-    coalesce(opened.bills, -first.bills - 1) as bills_since,
+    coalesce(opened.bills, -dated.bills - 1) as bills_since,
     closed.day = dated.day as is_shown,
     coalesce(broken.difference, 0) as judged
 ) as bases

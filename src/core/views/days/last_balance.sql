@@ -1,69 +1,36 @@
-  -- The last bill before a day that shows a balance, and the balance with what the bills after it moved.
+  -- The last balance before a day that is certain, with what the bills after it moved. One that comes later is as certain if
+  -- these bills make it, but for rounding by one unit in the last place each.
   select
-    shown.day,
-    shown.c_time,
-    shown.balance + after.moved as balance,
-    after.bills
+    coalesce(max(after.day) filter (where is_made), shown.day) as day,
+    coalesce(max(after.c_time) filter (where is_made), shown.c_time) as c_time,
+    coalesce(sum(after.moved), 0) + coalesce(
+      (array_agg(after.balance - moved_through order by after.c_time desc, after.balance) filter (where is_made))[1],
+      shown.balance
+    ) as balance,
+    count(after.c_time) - coalesce(max(bills_through) filter (where is_made), 0) as bills
   from (
 $last
   ) as shown
-  -- Bills of the same time that show no balance came before it if it contains them: if the balance before this time and
-  -- all bills since make it.
-  cross join lateral (
+  left join lateral (
     select
-      case
-        when exists (
-          select 1
-          from bills
-          where bills.account = chains.account
-            and bills.product_type = any(chains.product_types)
-            and bills.coin = chains.coin
-            and $bills_without_balance
-            and $bills_day = shown.day
-            and bills.c_time between edge_time - $chains_booked_max and edge_time
-        )
-        then exists (
-          select 1
-          from ($shown_before
-          ) as before
-          join bills
-            on bills.account = chains.account
-            and bills.product_type = any(chains.product_types)
-            and bills.coin = chains.coin
-            and $bills_with_balance
-            and $bills_day = before.day
-            and bills.c_time = before.c_time
-          cross join lateral (
-            select
-              sum(wallet_amount + wallet_fee) as moved,
-              count(*) as bills
-            from analytics.entries
-            where entries.account = chains.account
-              and entries.product_type = any(chains.product_types)
-              and entries.coin = chains.coin
-              and $entries_any_balance
-              and entries.day between before.day and shown.day
-              and entries.c_time > before.c_time
-              and entries.c_time <= edge_time
-          ) as since
-          where abs(bills.balance + since.moved - shown.balance) <= 0.00000001 * since.bills
-        )
-        else false
-      end as contains_all
-    -- Asked once, not for each bill.
-    offset 0
-  ) as contents
-  cross join lateral (
-    select
-      coalesce(sum(wallet_amount + wallet_fee), 0) as moved,
-      count(*) as bills
+      entries.day,
+      entries.c_time,
+      entries.balance,
+      wallet_amount + wallet_fee as moved,
+      sum(wallet_amount + wallet_fee) over through as moved_through,
+      count(*) over through as bills_through
     from analytics.entries
     where entries.account = chains.account
       and entries.product_type = any(chains.product_types)
       and entries.coin = chains.coin
-      and $entries_without_balance
-      and entries.day >= shown.day
+      and $entries_any_balance
+      and row(entries.day, entries.c_time) >= row(shown.day, shown.c_time)
       and entries.day < $end_day
-      and case when contains_all then entries.c_time > edge_time
-        else entries.day > shown.day or row($entries_place) > row($shown_place) end
-  ) as after
+      -- Those of its time that show a balance came before it.
+      and (entries.c_time > edge_time or $entries_without_balance and row($entries_place) > row($shown_place))
+    window through as (order by entries.c_time)
+  ) as after on true
+  cross join lateral (
+    select abs(shown.balance + moved_through - after.balance) <= 0.00000001 * bills_through as is_made
+  ) as compared
+  group by shown.day, shown.c_time, shown.balance

@@ -20,92 +20,112 @@ select
   bills.wallet_amount,
   bills.wallet_fee,
   bills.wallet_amount + bills.wallet_fee as net,
-  off.running_balance - bills.wallet_amount - bills.wallet_fee - off.rounding - off.residual as balance_before,
+  running_balance - bills.wallet_amount - bills.wallet_fee - bills.rounding - bills.discrepancy - bills.unreconciled
+    as balance_before,
   bills.balance as balance_after,
-  off.running_balance,
-  off.rounding,
-  case when is_reconciled or off.residual is null then off.residual else 0 end as discrepancy,
-  case when is_reconciled then 0 else off.residual end as unreconciled,
+  running_balance,
+  bills.rounding,
+  bills.discrepancy,
+  bills.unreconciled,
   is_reconciled,
   chain_days.wallet,
   bills.source
 from chain_days
 cross join lateral (
   select
-    based.*,
-    lag(base) over chain as last_base,
-    lag(shown_place) over chain as last_shown_place,
-    -- Or the last balance is of an earlier day.
-    least(gap, lag(period_gap) over chain) <= $chain_days_booked_max or lag(base) over chain is null as is_order_open
+    own.*,
+    coalesce(base, carried) + moved as running_balance,
+    -- Where the day's sums do not tell what of them is rounding, the bill that is off most, with no break, has the rest.
+    own_rounding + case when is_most then chain_days.rounding - sum(own_rounding) over () else 0 end as rounding,
+    own_discrepancy + case when is_most then chain_days.discrepancy - sum(own_discrepancy) over () else 0 end as discrepancy,
+    own_unreconciled + case when is_most then chain_days.unreconciled - sum(own_unreconciled) over () else 0 end
+      as unreconciled
   from (
     select
-      chained.*,
-      -- A bill that shows a balance begins a period. The bills after it that show none belong to
-      -- it.
-      max(balance - moved) over (partition by period) as base,
-      min(position) over (partition by period) as shown_place,
-      min(gap) over (partition by period) as period_gap
+      based.*,
+      is_reconciled,
+      own_rounding,
+      own_discrepancy,
+      own_unreconciled,
+      1 = row_number() over (order by abs(own_discrepancy + own_unreconciled - judged) desc, position desc) as is_most
     from (
       select
-        product_type,
-        bill_id,
-        c_time,
-        symbol,
-        business_type,
-        category,
-        amount,
-        fee,
-        fee_by_coupon,
-        balance,
-        wallet_amount,
-        wallet_fee,
-        source,
-        row_number() over chain as position,
-        -- To the bill beside it.
-        least(c_time - lag(c_time) over chain, lead(c_time) over chain - c_time) as gap,
-        sum(wallet_amount + wallet_fee) over chain as moved,
-        count(balance) over chain as period
-      from analytics.entries
-      where entries.account = chain_days.account
-        and entries.product_type = $product_types
-        and entries.coin = chain_days.coin
-        and $entries_any_balance
-        and entries.day = chain_days.day
-      window chain as (order by $chain_order rows unbounded preceding)
-    ) as chained
-  ) as based
-  window chain as (order by position)
+        chained.*,
+        -- A bill that shows a balance begins a period. The bills after it that show none belong to it.
+        max(balance - moved) over (partition by period) as base,
+        level - coalesce(lag(level) over alike, carried) as off,
+        -- Each bill since then may have been rounded by one unit in the last place.
+        0.00000001 * (position - coalesce(lag(position) over alike, -bills_since)) as rounding_max
+      from (
+        select
+          placed.*,
+          -- Bills that may have moved the balance in another order show only what reconcile found: the next bill that is
+          -- alone has the rest, or the last one of the day.
+          balance is not null and (period = periods or coalesce(gap > $chain_days_booked_max, true)) as is_alone,
+          case when period = periods then closing - day_moved else balance - moved end - judged_so_far as level
+        from (
+          select
+            product_type,
+            bill_id,
+            c_time,
+            symbol,
+            business_type,
+            category,
+            amount,
+            fee,
+            fee_by_coupon,
+            balance,
+            wallet_amount,
+            wallet_fee,
+            source,
+            row_number() over chain as position,
+            -- To the bill beside it.
+            least(c_time - lag(c_time) over chain, lead(c_time) over chain - c_time) as gap,
+            sum(wallet_amount + wallet_fee) over chain as moved,
+            sum(wallet_amount + wallet_fee) over () as day_moved,
+            count(balance) over chain as period,
+            count(balance) over () as periods,
+            coalesce(broken.difference, 0) as judged,
+            sum(coalesce(broken.difference, 0)) over chain as judged_so_far
+          from analytics.entries
+          left join ledger_breaks as broken
+            on broken.account = entries.account
+            and broken.ledger = chain_days.wallet
+            and broken.coin = entries.coin
+            and broken.first_bad_bill = entries.bill_id
+            and coalesce(broken.first_bad_product_type, broken.ledger) = entries.product_type
+            and $is_of_bill
+            and state <> 'resolved'
+          where entries.account = chain_days.account
+            and entries.product_type = $product_types
+            and entries.coin = chain_days.coin
+            and $entries_any_balance
+            and entries.day = chain_days.day
+          window chain as (order by $chain_order rows unbounded preceding)
+        ) as placed
+      ) as chained
+      window alike as (partition by is_alone order by position)
+    ) as based
+    cross join lateral (
+      select
+        reconciled_at is not null and coalesce(based.c_time < reconciled_through, true) as is_reconciled,
+        case
+          when not is_alone then 0
+          when abs(off) <= rounding_max then off
+          when abs(off + judged) <= rounding_max then off + judged
+          else 0
+        end as own_rounding
+    ) as rounded
+    cross join lateral (
+      select
+        -- A ledger that never shows a balance cannot be tested: its discrepancy is unknown, not zero.
+        case
+          when carried is null then null
+          when is_alone and is_reconciled then off + judged - own_rounding
+          else judged
+        end as own_discrepancy,
+        case when is_alone and not is_reconciled then off - own_rounding else 0 end as own_unreconciled
+    ) as parts
+  ) as own
 ) as bills
-cross join lateral (
-  select
-    base - coalesce(last_base, carried) as step,
-    -- Each bill since the last balance may have been rounded by one unit in the last place.
-    0.00000001 * (shown_place - coalesce(last_shown_place, -bills_since)) as rounding_max
-) as compared
-cross join lateral (
-  select reconciled_at is not null and coalesce(bills.c_time < reconciled_through, true) as is_reconciled
-) as states
--- What reconcile found at the bill.
-left join ledger_breaks as broken
-  on abs(step) > rounding_max
-  and broken.account = chain_days.account
-  and broken.ledger = chain_days.wallet
-  and broken.coin = chain_days.coin
-  and broken.first_bad_bill = bills.bill_id
-  and coalesce(broken.first_bad_product_type, broken.ledger) = bills.product_type
-  and $is_of_bill
-  and state <> 'resolved'
-cross join lateral (
-  select
-    coalesce(base, carried) + moved as running_balance,
-    case when balance is not null and abs(step) <= rounding_max then step else 0 end as rounding,
-    case
-      -- A ledger that never shows a balance cannot be tested: its discrepancy is unknown, not zero.
-      when coalesce(base, carried) is null then null
-      when balance is null or abs(step) <= rounding_max then 0
-      -- These bills may have moved the balance in another order. Reconcile knows whether they follow each other.
-      when is_reconciled and (is_order_open or broken.difference is not null) then coalesce(broken.difference, 0)
-      else step
-    end as residual
-) as off
 where $of_wallet;
