@@ -547,6 +547,8 @@ describe("a type of a wallet counts by its name, else by its group", () => {
     ["pay/", "transfer"],
     ["paptrading/", "transfer"],
     ["deposit/transfer-in", "transfer"],
+    ["fait/DEPOSIT", "deposit"],
+    ["fiat/WITHDRAW", "withdrawal"],
     ["rwa/buy", "spot"],
     ["stock/sell", "spot"],
     ["stock/dividend", "interest"],

@@ -212,12 +212,12 @@ const nameCategories: ReadonlyMap<string, Category> = new Map(
     ],
     "fee-bills": ["user_fees", "system_charges_fees", "fast_withdrawal_fee"],
     deposit: [
-      ...["fiat_deposit", "fiat_recharge_in", "fiat_balance_success_user_in"],
+      ...["deposit", "fiat_deposit", "fiat_recharge_in", "fiat_balance_success_user_in"],
       ...["fiat_bank_transfer_deposit_success_user_in_v2", "deposit_credited"],
       // From another user of the exchange.
       "inner_address_withdraw_in",
     ],
-    withdrawal: ["fiat_withdrawal_success_deduct", "fiat_balance_user_out"],
+    withdrawal: ["withdraw", "fiat_withdrawal_success_deduct", "fiat_balance_user_out"],
     conversion: [
       ...["order_exchange_in", "order_exchange_out"],
       ...["small_exchange_user_in", "small_exchange_user_out"],
