@@ -39,8 +39,8 @@ function billsOf(drawn: readonly Drawn[]): ChainBill[] {
 
 function checked(bills: readonly ChainBill[]): Chain {
   const chain = new Chain({
-    ...{ wallet: "USDT-FUTURES", coin: "USDT", tolerance: 1n },
-    ...{ bookedMaxMs: 0, reconciledThrough: Number.POSITIVE_INFINITY },
+    ...{ wallet: "USDT-FUTURES", coin: "USDT", decimals: 8 },
+    ...{ coverage: undefined, earlier: undefined },
   });
   for (const bill of bills) chain.add(bill);
   chain.end();

@@ -139,7 +139,7 @@ const neededBy = (path: string): readonly string[] =>
 test.each([
   // It was 6,289 lines once, in 39 files.
   ["bill", 13, 2_500, /^src\/(?:core|accounts|check|commands)\//],
-  ["break", 12, 2_840, /^src\/(?:check|commands|books)\//],
+  ["break", 12, 2_800, /^src\/(?:check|commands|books)\//],
 ] as const)(
   "the road of one %s in docs/how-it-works.md is the true one, of at most %i files and %i lines",
   (subject, filesMax, linesMax, rooms) => {

@@ -18,7 +18,7 @@ import { type Interval, subtract } from "../../core/words/intervals.ts";
 import { shortText } from "../../lib/decimal.ts";
 import { dayMs, minuteMs } from "../../lib/time.ts";
 import type { Break } from "./breaks.ts";
-import type { Chain } from "./check-chain.ts";
+import { type Chain, unexplainedOf } from "./check-chain.ts";
 import { type Coverage, isDayRead } from "./coverage.ts";
 import { compare } from "./rules.ts";
 
@@ -163,12 +163,10 @@ export async function writeChains(
     starts,
     records,
     coverage,
-    unexplainedOf,
   }: {
     readonly isFull: boolean;
     /** Where the check began in each chain; undefined where all bills were checked. */
     readonly starts: readonly ChainStart[] | undefined;
-    readonly unexplainedOf: (chain: Chain) => readonly Unexplained[];
     readonly records: ReadonlyMap<string, ChainRecord>;
     readonly coverage: ReadonlyMap<string, Coverage>;
   },
@@ -242,11 +240,9 @@ export function summariesOf(
   account: string,
   chains: readonly Chain[],
   {
-    decimals,
     coverage,
     breaks,
   }: {
-    readonly decimals: number;
     readonly coverage: ReadonlyMap<string, Coverage>;
     readonly breaks: readonly Break[];
   },
@@ -267,7 +263,7 @@ export function summariesOf(
     const incomplete = whole.length - reconciled;
     return {
       ...{ account, wallet, coin, bills, tested, rounded },
-      rounding: shortText({ units: chain.rounding, scale: decimals }),
+      rounding: shortText({ units: chain.rounding, scale: chain.decimals }),
       days: { reconciled, incomplete, broken: chain.days.size - whole.length },
     };
   });

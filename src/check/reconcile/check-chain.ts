@@ -38,13 +38,27 @@ type ChainOptions = {
   /** The wallet; "UTA" in a unified account. */
   readonly wallet: string;
   readonly coin: string;
-  /** One unit in the last place of the exchange's balances. */
-  readonly tolerance: bigint;
-  /** How long after its time a bill may be booked. */
-  readonly bookedMaxMs: number;
-  /** From then on a late bill may still come, so that a balance that does not follow says nothing. */
-  readonly reconciledThrough: number;
+  /** How many decimal places are computed with. */
+  readonly decimals: number;
+  /** Undefined where nothing of the wallet was read. */
+  readonly coverage: Coverage | undefined;
+  /** What the last check of all bills counted, where this one is of the newest. */
+  readonly earlier: RoundedBills | undefined;
 };
+
+type RoundedBills = {
+  /** Bills whose balance could be computed. */
+  readonly tested: number;
+  /** How many balances are off by no more than one unit in the last place a bill. */
+  readonly rounded: number;
+};
+
+/** The exchange rounds balances to eight decimal places. */
+const roundedPlaces = 8;
+
+// A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
+export const roundingShareMin = 0.01;
+export const roundingMin = 3;
 
 // A bill that was booked late rules out the balances since its time: some are kept for that.
 const checkpointsMax = 100;
@@ -58,11 +72,16 @@ const begins = ({ isVague }: Released<ChainBill>) => (isVague ? "vague" : "follo
 export class Chain {
   readonly wallet: string;
   readonly coin: string;
+  readonly decimals: number;
+  readonly coverage: Coverage | undefined;
+  /** From then on a late bill may still come, so that a balance that does not follow says nothing. */
+  readonly reconciledThrough: number;
+  /** One unit in the last place of the exchange's balances. */
+  readonly tolerance: bigint;
   bills = 0;
-  /** Bills whose balance could be computed. */
   tested = 0;
-  /** How many balances are off by no more than one unit in the last place a bill; below, the sum of these differences. */
   rounded = 0;
+  /** The sum of the differences that were rounded. */
   rounding = 0n;
   /** The time of the first balance that does not follow and is not judged yet. */
   unjudgedFrom: number | undefined;
@@ -71,7 +90,8 @@ export class Chain {
   /** The days that have bills, counted from the epoch. */
   readonly days = new Set<number>();
   readonly mismatches: Mismatch[] = [];
-  readonly #options: ChainOptions;
+  readonly #bookedMaxMs: number;
+  readonly #earlier: RoundedBills | undefined;
   readonly #held: HeldBills<ChainBill>;
   /** The bill with the last balance, and what was met since. */
   #base: ChainBill | undefined;
@@ -81,11 +101,17 @@ export class Chain {
   #day = Number.NaN;
   #latest = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ChainOptions) {
-    this.wallet = options.wallet;
-    this.coin = options.coin;
-    this.#options = options;
-    this.#held = new HeldBills(options, (released) => this.#checkBill(released));
+  constructor({ wallet, coin, decimals, coverage, earlier }: ChainOptions) {
+    this.wallet = wallet;
+    this.coin = coin;
+    this.decimals = decimals;
+    this.coverage = coverage;
+    this.reconciledThrough = coverage?.reconciledThrough ?? Number.POSITIVE_INFINITY;
+    this.tolerance = 10n ** BigInt(decimals - roundedPlaces);
+    this.#bookedMaxMs = bookedMaxMsOf(wallet);
+    this.#earlier = earlier;
+    const order = { tolerance: this.tolerance, bookedMaxMs: this.#bookedMaxMs };
+    this.#held = new HeldBills(order, (released) => this.#checkBill(released));
   }
 
   /** @param bill whose time is not before that of the bill before it. */
@@ -103,6 +129,12 @@ export class Chain {
    */
   get checkpoint(): number | undefined {
     return this.#checkpoints.at(-1);
+  }
+
+  /** Whether the chain rounds, judged from all of its bills. */
+  get doesRound(): boolean {
+    const { tested, rounded } = this.#earlier ?? this;
+    return rounded >= roundingMin && rounded >= tested * roundingShareMin;
   }
 
   #checkBill(released: Released<ChainBill>): void {
@@ -135,9 +167,8 @@ export class Chain {
   }
 
   #addCheckpoint(time: number): void {
-    const { reconciledThrough, bookedMaxMs } = this.#options;
     // Bills may change places with bills this much older, and those with still older ones.
-    if (time >= reconciledThrough - 2 * bookedMaxMs) return;
+    if (time >= this.reconciledThrough - 2 * this.#bookedMaxMs) return;
     this.#checkpoints.push(time);
     if (this.#checkpoints.length > checkpointsMax) this.#checkpoints.shift();
   }
@@ -147,7 +178,7 @@ export class Chain {
     { bill, isVague, near }: Released<ChainBill>,
     after: bigint,
   ): "follows" | "vague" | "off" {
-    const { tolerance, reconciledThrough } = this.#options;
+    const { tolerance, reconciledThrough } = this;
     const bills = this.#billsSince;
     const expected = (base.after ?? 0n) + this.#moved;
     const off = after - expected;
@@ -172,38 +203,23 @@ export class Chain {
 
   /** Whether no third bill can have changed places with one of the two. */
   #areAlone(base: ChainBill, bill: ChainBill, near: readonly ChainBill[]): boolean {
-    const { bookedMaxMs } = this.#options;
+    const bookedMaxMs = this.#bookedMaxMs;
     const isBeside = ({ time }: ChainBill) =>
       Math.abs(base.time - time) <= bookedMaxMs || Math.abs(bill.time - time) <= bookedMaxMs;
     return near.filter(isBeside).length === 2;
   }
 }
 
-// A ledger that rounds does so in one bill of five. Less than one bill in a hundred is no habit.
-export const roundingShareMin = 0.01;
-export const roundingMin = 3;
-
-/** Whether a chain rounds, judged from all of its bills. */
-export const doesRound = ({ tested, rounded }: { tested: number; rounded: number }): boolean =>
-  rounded >= roundingMin && rounded >= tested * roundingShareMin;
-
-export type ChainFacts = {
-  readonly coverage: Coverage | undefined;
-  readonly doesRound: boolean;
-  /** How many decimal places the check computed with. */
-  readonly decimals: number;
-};
-
 /** Whether a balance is certainly wrong: one that is not judged yet, or only rounded, may be right. */
-const isCertain = ({ bill, isSmall }: Mismatch, { coverage, doesRound }: ChainFacts): boolean =>
-  !(isSmall && doesRound) && bill.time < (coverage?.reconciledThrough ?? Number.POSITIVE_INFINITY);
+const isCertain = ({ bill, isSmall }: Mismatch, chain: Chain): boolean =>
+  !(isSmall && chain.doesRound) && bill.time < chain.reconciledThrough;
 
 /**
  * Whether a balance is wrong that is not a stored break. Only a check of all bills can tell whether it is a
  * new break, or shows another rule or a habit of rounding.
  */
 export function hasNewMismatch(
-  chains: readonly { readonly chain: Chain; readonly facts: ChainFacts }[],
+  chains: readonly Chain[],
   stored: readonly Pick<Row, "ledger" | "coin" | "anchor" | "difference">[],
 ): boolean {
   const nameOf = (...parts: readonly (string | null)[]) => JSON.stringify(parts);
@@ -212,12 +228,12 @@ export function hasNewMismatch(
       nameOf(ledger, coin, anchor, withoutZeros(difference ?? "")),
     ),
   );
-  return chains.some(({ chain, facts }) =>
+  return chains.some((chain) =>
     chain.mismatches.some((mismatch) => {
-      const difference = shortText({ units: mismatch.off, scale: facts.decimals });
+      const difference = shortText({ units: mismatch.off, scale: chain.decimals });
       const anchor = anchorOf(chain.wallet, mismatch);
       return (
-        isCertain(mismatch, facts) &&
+        isCertain(mismatch, chain) &&
         !names.has(nameOf(chain.wallet, chain.coin, anchor, difference))
       );
     }),
@@ -225,26 +241,22 @@ export function hasNewMismatch(
 }
 
 /** What must be explained: a balance that is certainly wrong, of time when all product types of the wallet were read. */
-const mustBeExplained = (mismatch: Mismatch, facts: ChainFacts): boolean =>
-  isCertain(mismatch, facts) &&
-  mismatch.base.time >= (facts.coverage?.sharedFrom ?? Number.NEGATIVE_INFINITY);
+const mustBeExplained = (mismatch: Mismatch, chain: Chain): boolean =>
+  isCertain(mismatch, chain) &&
+  mismatch.base.time >= (chain.coverage?.sharedFrom ?? Number.NEGATIVE_INFINITY);
 
 /** The balances of a chain that neither bills nor a break explain. */
-export const unexplainedOf = (
-  { mismatches }: Pick<Chain, "mismatches">,
-  facts: ChainFacts,
-): readonly Unexplained[] =>
-  mismatches
-    .filter((mismatch) => mismatch.untestable.length > 0 && mustBeExplained(mismatch, facts))
+export const unexplainedOf = (chain: Chain): readonly Unexplained[] =>
+  chain.mismatches
+    .filter((mismatch) => mismatch.untestable.length > 0 && mustBeExplained(mismatch, chain))
     .map(({ bill, off, untestable }) => ({
       at: timeTextOf(bill.time),
-      difference: shortText({ units: off, scale: facts.decimals }),
+      difference: shortText({ units: off, scale: chain.decimals }),
       types: untestable,
     }));
 
 /** The breaks of a chain, with what the data can say about why. */
-export function breaksOf(chain: Chain, facts: ChainFacts): readonly FoundBreak[] {
-  const tolerance = 10n ** BigInt(facts.decimals - 8);
+export function breaksOf(chain: Chain): readonly FoundBreak[] {
   const undoes = (earlier: Mismatch | undefined, later: Mismatch | undefined): boolean =>
     earlier !== undefined &&
     later !== undefined &&
@@ -252,21 +264,17 @@ export function breaksOf(chain: Chain, facts: ChainFacts): readonly FoundBreak[]
     !later.isSmall &&
     earlier.bill.billId === later.base.billId &&
     earlier.bill.productType === later.base.productType &&
-    !isFar(earlier.off + later.off, 0n, BigInt(earlier.bills + later.bills) * tolerance);
+    !isFar(earlier.off + later.off, 0n, BigInt(earlier.bills + later.bills) * chain.tolerance);
   return chain.mismatches.flatMap((mismatch, index) => {
-    if (mismatch.untestable.length > 0 || !mustBeExplained(mismatch, facts)) return [];
+    if (mismatch.untestable.length > 0 || !mustBeExplained(mismatch, chain)) return [];
     if (undoes(chain.mismatches[index - 1], mismatch)) return [];
     const isUndone = undoes(mismatch, chain.mismatches[index + 1]);
-    return [breakOf(chain, mismatch, isUndone, facts)];
+    return [breakOf(chain, mismatch, isUndone)];
   });
 }
 
-function breakOf(
-  { wallet, coin }: Chain,
-  mismatch: Mismatch,
-  isUndone: boolean,
-  { coverage, decimals }: ChainFacts,
-): FoundBreak {
+function breakOf(chain: Chain, mismatch: Mismatch, isUndone: boolean): FoundBreak {
+  const { wallet, coin, coverage, decimals } = chain;
   const { bill, base } = mismatch;
   const text = (units: bigint) => shortText({ units, scale: decimals });
   const lateMs = bookedMaxMsOf(wallet);

@@ -1,6 +1,5 @@
 import { type SQL, sql } from "drizzle-orm";
 import {
-  bookedMaxMsOf,
   fundingWallet,
   type ProductType,
   unifiedProductTypes,
@@ -11,30 +10,26 @@ import { msOf, textArray, timeOf } from "../../core/postgres/values.ts";
 import { readRecorded } from "../../core/store/withdrawals.ts";
 import { epochMs, isoTime } from "../../lib/time.ts";
 import { FinerAmount, readNumbers } from "./bill-numbers.ts";
-import type { ChainStart } from "./chains.ts";
+import { type ChainRecord, type ChainStart, chainKey } from "./chains.ts";
 import { Chain, type ChainBill } from "./check-chain.ts";
+import type { Coverage } from "./coverage.ts";
 import { movedBy, type Rules, Tallies, type TypeTally, untestable } from "./rules.ts";
 
 type Reading = {
   /** Undefined for all bills of the scope. */
   readonly starts: readonly ChainStart[] | undefined;
   readonly rules: Rules;
-  /** From when on a wallet's balances are not judged yet. */
-  readonly reconciledThroughOf: (wallet: string) => number;
+  readonly coverage: ReadonlyMap<string, Coverage>;
+  readonly records: ReadonlyMap<string, ChainRecord>;
 };
 
 export type CheckedChains = {
   readonly chains: readonly Chain[];
   readonly tallies: Tallies;
-  /** How many decimal places were computed with. */
-  readonly decimals: number;
 };
 
 // So many bills are half a megabyte of text. Larger pages are no faster.
 const pageBills = 2_000;
-
-/** The exchange rounds balances to eight decimal places. */
-const roundedPlaces = 8;
 
 /** Streams bills through their chains, with as many decimal places as they have. */
 export async function checkChains(
@@ -63,7 +58,8 @@ async function checkWith(
     starts,
     rules,
     recorded,
-    reconciledThroughOf,
+    coverage,
+    records,
   }: Reading & { readonly recorded: ReadonlySet<string> },
   decimals: number,
 ): Promise<CheckedChains> {
@@ -79,9 +75,9 @@ async function checkWith(
       const chain = new Chain({
         wallet,
         coin,
-        tolerance: 10n ** BigInt(decimals - roundedPlaces),
-        bookedMaxMs: bookedMaxMsOf(wallet),
-        reconciledThrough: reconciledThroughOf(wallet),
+        decimals,
+        coverage: coverage.get(wallet),
+        earlier: starts && records.get(chainKey({ wallet, coin })),
       });
       ofWallet.set(coin, chain);
       return chain;
@@ -98,7 +94,7 @@ async function checkWith(
     for (const chain of ended) chain.end();
     checked.push(...ended);
   }
-  return { chains: checked, tallies, decimals };
+  return { chains: checked, tallies };
 }
 
 type Row = readonly [

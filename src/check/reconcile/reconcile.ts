@@ -28,14 +28,7 @@ import {
   summariesOf,
   writeChains,
 } from "./chains.ts";
-import type { Chain } from "./check-chain.ts";
-import {
-  breaksOf,
-  type ChainFacts,
-  doesRound,
-  hasNewMismatch,
-  unexplainedOf,
-} from "./check-chain.ts";
+import { breaksOf, hasNewMismatch } from "./check-chain.ts";
 import { type Coverage, readCoverage } from "./coverage.ts";
 import {
   areLegsAmong,
@@ -220,17 +213,12 @@ type Checked = CheckedChains & {
 };
 
 async function check(
-  { tx, account, coverage }: Context,
+  { tx, account, coverage, records }: Context,
   rules: Rules,
   starts: readonly ChainStart[] | undefined,
-): Promise<Omit<Checked, "isFull">> {
-  const checked = await checkChains(tx, account, {
-    starts,
-    rules,
-    reconciledThroughOf: (wallet) =>
-      coverage.get(wallet)?.reconciledThrough ?? Number.POSITIVE_INFINITY,
-  });
-  return { ...checked, starts, rules };
+): Promise<Checked> {
+  const checked = await checkChains(tx, account, { starts, rules, coverage, records });
+  return { ...checked, isFull: starts === undefined, starts, rules };
 }
 
 /** @returns undefined where a whole check is needed: there is something to learn, or changes alone do not tell. */
@@ -238,13 +226,9 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
   const { tx, account, coverage, rules, records } = context;
   const starts = await chooseChanged(tx, account, records, coverage);
   if (starts === undefined) return undefined;
-  const checked = { ...(await check(context, rules, starts)), isFull: false };
+  const checked = await check(context, rules, starts);
   if (isAnyUnlearned(rules.rules, checked.tallies.all)) return undefined;
-  const checkedChains = checked.chains.map((chain) => ({
-    chain,
-    facts: factsOf(chain, checked, context),
-  }));
-  return hasNewMismatch(checkedChains, await readStoredBreaks(tx, account)) ? undefined : checked;
+  return hasNewMismatch(checked.chains, await readStoredBreaks(tx, account)) ? undefined : checked;
 }
 
 async function checkWhole(context: Context): Promise<Checked> {
@@ -253,22 +237,8 @@ async function checkWhole(context: Context): Promise<Checked> {
     const checked = await check(context, rules, undefined);
     rules = { ...rules, rules: learnRules(checked.tallies.all) };
     if (areSameRules(rules.rules, checked.tallies.all) || round === roundsMax)
-      return { ...checked, rules, isFull: true };
+      return { ...checked, rules };
   }
-}
-
-/** What the judge of a chain must know. */
-function factsOf(
-  chain: Chain,
-  { isFull, decimals }: Checked,
-  { coverage, records }: Context,
-): ChainFacts {
-  const chainRecord = isFull ? undefined : records.get(chainKey(chain));
-  return {
-    coverage: coverage.get(chain.wallet),
-    doesRound: doesRound(chainRecord ?? chain),
-    decimals,
-  };
 }
 
 /** The newest time of each wallet that was read, up to where no more bills come. */
@@ -303,7 +273,7 @@ async function storeFound(context: Context, checked: Checked): Promise<number> {
   const { chains, isFull, starts, tallies, rules } = checked;
   const areLegsCompared = areLegsAmong(tallies.all.map(({ businessType }) => businessType));
   const breaks = [
-    ...chains.flatMap((chain) => breaksOf(chain, factsOf(chain, checked, context))),
+    ...chains.flatMap(breaksOf),
     ...(areLegsCompared ? await findTransferBreaks(tx, account) : []),
     ...(await findLoanToValueBreaks(tx, account)),
     ...(await findBalanceBreaks(tx, account, reconciledTimes(coverage))),
@@ -323,9 +293,6 @@ async function storeFound(context: Context, checked: Checked): Promise<number> {
     },
   );
   if (isFull) await writeRules(tx, account, rules.rules);
-  await writeChains(tx, account, chains, {
-    ...{ isFull, starts, records, coverage },
-    unexplainedOf: (chain) => unexplainedOf(chain, factsOf(chain, checked, context)),
-  });
+  await writeChains(tx, account, chains, { isFull, starts, records, coverage });
   return resolved;
 }
