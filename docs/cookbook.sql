@@ -15,7 +15,7 @@ select
   fees_paid + fee_rebates as fees,
   funding_received + funding_paid as funding,
   liquidation,
-  transfers_in + transfers_out as transfers,
+  transfers_in + transfers_out + deposits + withdrawals as net_flows,
   bonus + copy + delivery + margin + interest + conversion + unclassified + spot + loan + separate_fees + left_behind as other,
   rounding,
   computed_closing,
@@ -73,7 +73,7 @@ with results as (
     month,
     opening,
     realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation + bonus
-      + copy + delivery + interest + separate_fees as result
+      + copy + delivery + interest + separate_fees + unclassified as result
   from analytics.monthly_rollforward
   where account = 'main'
     and product_type = 'USDT-FUTURES'
@@ -89,7 +89,7 @@ with results as (
     day,
     sum(
       realised_pnl + fees_paid + fee_rebates + funding_received + funding_paid + liquidation + bonus
-        + copy + delivery + interest + separate_fees
+        + copy + delivery + interest + separate_fees + unclassified
     ) over (order by day) as result
   from analytics.daily_rollforward
   where account = 'main'

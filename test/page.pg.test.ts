@@ -8,7 +8,7 @@ import { rosterReader } from "../src/accounts/roster.ts";
 import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
 import { dayMs } from "../src/lib/time.ts";
 import { isShownTo } from "../src/wings/serve/page/page-routes.ts";
-import { fileDatabase } from "./support/database.ts";
+import { fileDatabase, openTestDatabase } from "./support/database.ts";
 import { openPageServer } from "./support/page-server.ts";
 import { check, logRun, losesBill, storeAccount } from "./support/page-states.ts";
 
@@ -89,6 +89,25 @@ const textOf = (markup: string): string =>
     .replaceAll(/<[^>]*>/g, " ")
     .replaceAll(/&#39;/g, "'")
     .replaceAll(/\s+/g, " ");
+
+test("the figures of recovered time have its bills, those of unread time have not, and exact ones are not rounded", async () => {
+  await using own = await openTestDatabase();
+  await storeAccount(own.db, { account: "recovered", seed: "recovered" });
+  await using server = await openPageServer();
+  server.show(own);
+  const shown = async () => textOf((await ask(`${server.url}/?account=recovered&exact=1`)).text);
+  const move = (recovered: string) =>
+    own.db.execute(sql`
+      update ledgers
+      set
+        recovered = ${sql.raw(recovered)},
+        covered = covered - tstzmultirange(tstzrange(null, now() - interval '45 days'))
+      where account = 'recovered'`);
+  await move("covered * tstzmultirange(tstzrange(null, now() - interval '45 days'))");
+  expect(await shown()).not.toMatch(/Not all is read|rounded for reading/);
+  await move("'{}'");
+  expect(await shown()).toContain("Not all is read");
+});
 
 test("its ledgers are those of the tables, counted without it, and files cannot be of something else", async () => {
   await storeAccount(db, { account: "counted", seed: "figures" });

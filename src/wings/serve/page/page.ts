@@ -31,6 +31,7 @@ export async function writePage(
   const overview = await readOverview(tx, deps, query.get("find")?.trim() ?? "");
   const { now, isSyncAtWork } = overview;
   const selected = await readPageQuery(tx, query, now);
+  const rounded = selected?.selection.isExact ? "" : " Figures are rounded for reading.";
   write(
     pageHead(titleOf(overview), "Overview", {
       query: selected === undefined ? "" : queryOf(selected.selection),
@@ -44,7 +45,7 @@ export async function writePage(
   }
   write(
     pageFoot(
-      html`Days are UTC. Coins are never added up. Figures are rounded for reading. As of ${timeTag(now)}.`,
+      html`Days are UTC. Coins are never added up.${rounded} As of ${timeTag(now)}.`,
     ),
   );
 }

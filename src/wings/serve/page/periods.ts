@@ -2,7 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Transaction } from "../../../core/postgres/connect.ts";
 import { textArray } from "../../../core/postgres/values.ts";
 import { dayOf, withAnyBalance } from "../../../core/views/bill-sums.ts";
-import { joinRules, walletMoves } from "../../../core/views/wallet-moves.ts";
+import { joinRules, walletColumn, walletMoves } from "../../../core/views/wallet-moves.ts";
 import { add, decimalOf, decimalText, zero } from "../../../lib/decimal.ts";
 import { isZero } from "../../../output/html-figures.ts";
 import {
@@ -25,7 +25,7 @@ export type Period = Days & {
   readonly closing: string | null;
   readonly figures: Figures;
   readonly bills: number;
-  /** Whether all of its time was read. */
+  /** Whether all of its time was read, or recovered from tax records. */
   readonly isComplete: boolean;
 };
 
@@ -43,7 +43,7 @@ export async function readDays(
       opening::text,
       closing::text,
       bills::float8,
-      is_complete as "isComplete",
+      is_complete or ${areRecovered} as "isComplete",
       ${sql.join(
         pieceNames.map((name) => sql`(${sumOfDay(name)})::text as ${sql.identifier(name)}`),
         sql`, `,
@@ -58,6 +58,17 @@ export async function readDays(
     ...{ from: day, to: day, opening, closing, figures, bills, isComplete },
   }));
 }
+
+// A unified account's day has the bills of each of its product types.
+const areRecovered = sql`coalesce((
+  select
+    range_intersect_agg(covered + recovered)
+    @> tstzrange(day::timestamp at time zone 'UTC', (day + 1)::timestamp at time zone 'UTC')
+  from ledgers
+  where ledgers.account = daily_rollforward.account
+    and ${walletColumn("ledgers.product_type")} = daily_rollforward.product_type
+    and covered <> '{}'
+), false)`;
 
 type BreakDay = { readonly day: string; readonly isOpen: boolean };
 
