@@ -58,7 +58,7 @@ group by account, product_type, check_name;
 
 comment on view analytics.data_quality is
   'What is odd about the data: one row for each product type and check that found something.';
-comment on column analytics.data_quality.check_name is 'What was found. undocumented-fields: bills have fields that the API does not document. ids-of-another-time: a bill''s id implies another time than the bill has. rounded-days: days whose balances the exchange rounded.';
+comment on column analytics.data_quality.check_name is 'What was found. undocumented-fields: bills have fields that the API does not document, or a tax record''s type. ids-of-another-time: a bill''s id implies another time than the bill has. rounded-days: days whose balances the exchange rounded.';
 comment on column analytics.data_quality."rows" is 'How often.';
 comment on column analytics.data_quality.first_on is 'The first UTC day that it concerns. Rejected rows and restatements are of the day on which they were stored.';
 comment on column analytics.data_quality.last_on is 'The last such day.';

@@ -31,4 +31,4 @@ comment on column analytics.entries.balance is 'The balance after the bill, as i
 comment on column analytics.entries.wallet_amount is 'The part of the amount that moves the balance, without a fee that it contains.';
 comment on column analytics.entries.wallet_fee is 'The part of fee and coupon that moves the balance, including a fee inside the amount.';
 comment on column analytics.entries.is_id_odd is 'Whether the time in the id is not the bill''s. In a unified account, up to a minute later is not odd.';
-comment on column analytics.entries.has_extra is 'Whether the bill has fields that the API does not document, or decimals in an unusual spelling.';
+comment on column analytics.entries.has_extra is 'Whether the bill has fields that the API does not document, a tax record''s type, or decimals in an unusual spelling.';
