@@ -43,11 +43,7 @@ export async function writePage(
     if (selected !== undefined) write(await statement(tx, selected, isoTime(now).slice(0, 10)));
     write(await loansSection(tx));
   }
-  write(
-    pageFoot(
-      html`Days are UTC. Coins are never added up.${rounded} As of ${timeTag(now)}.`,
-    ),
-  );
+  write(pageFoot(html`Days are UTC. Coins are never added up.${rounded} As of ${timeTag(now)}.`));
 }
 
 /** The newest loan-to-value record of each risk unit; empty where there are no loans. */
