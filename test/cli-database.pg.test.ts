@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { expect, test } from "vitest";
 import { openDatabase } from "../src/core/postgres/connect.ts";
@@ -21,6 +23,17 @@ test.concurrent("db prints the address of a configured database without its pass
     stdout: "",
     stderr: expect.stringMatching(/^--read-write is/),
   });
+});
+
+test.concurrent("the password may stand in PGPASSFILE: cron gets no mail of it", async () => {
+  await using database = await testDatabase();
+  await using folder = await temporaryFolder();
+  const url = new URL(database.url);
+  const PGPASSFILE = join(folder.path, "pgpass");
+  await writeFile(PGPASSFILE, `*:*:*:*:${url.password}\n`, { mode: 0o600 });
+  url.password = "";
+  const running = await startCli(["status"], { env: { DATABASE_URL: url.href, PGPASSFILE } });
+  expect(await running.ended).toMatchObject({ code: 0, stderr: "" });
 });
 
 test.concurrent("db keeps the embedded server up until Ctrl-C; sync and status then find the same data", async () => {
