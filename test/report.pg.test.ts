@@ -162,6 +162,28 @@ test("what was accepted stays in the close: a row that was rejected, and what a 
   expect(ledgers[0].counts.rejected).toBe(0);
 });
 
+test("of many rejected rows, people see a hundred and how many there are, and CSV and JSON have all", async () => {
+  await db.execute(sql`
+    insert into rejected_bills (
+      account, product_type, digest, received, path, reason, rejected_at
+    )
+    select 'main', 'COIN-FUTURES', 'many ' || number, '{}', 'fee', 'is odd', now()
+    from generate_series(1, 150) as number`);
+  const report = (...args: string[]) => run("report", "--month", "2026-03", ...args);
+  for (const format of ["text", "html"]) {
+    const shown = await report("--format", format);
+    expect(shown.match(/many \d+/g)).toHaveLength(100);
+    expect(shown).toContain(
+      "150 rejected rows, of which 100 are shown: --format csv --table rejected has all",
+    );
+  }
+  const csv = await report("--format", "csv", "--table", "rejected");
+  expect(new Set(csv.match(/many \d+/g)).size).toBe(150);
+  const [ledger] = (await reported("--product", "COIN-FUTURES")).ledgers;
+  expect([ledger.counts.rejected, ledger.rejected.length]).toEqual([150, 150]);
+  await db.execute(sql`delete from rejected_bills where digest like 'many %'`);
+});
+
 test("the page is one file: no script, nothing to load, and every text is escaped", async () => {
   const page = await run("report", "--month", "2026-03", "--format", "html");
   expect(page).toContain("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&amp;&#39;\\u{1b}[2J");

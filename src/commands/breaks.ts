@@ -87,7 +87,7 @@ async function listCommand(
   const { db } = stored;
   await readRoster(db, config, selection);
   const breaks = await readBreaks(db, selection, { isAll });
-  const rejected = await listRejected(db, selection, { isAll });
+  const rejected = await listRejected(db, selection, isAll ? "all" : "open");
   const isOpen =
     rejected.some(({ note }) => note === null) ||
     breaks.some((entry) => entry.state === "open" && isFault(entry));

@@ -2,7 +2,7 @@ import { Option } from "commander";
 import type { Config } from "../accounts/config.ts";
 import { readRoster, selectionOf, selectionOfBooks } from "../accounts/roster.ts";
 import { dayIn } from "../books/export/time-zone.ts";
-import type { ReportOptions } from "../books/report/close-report.ts";
+import { type ReportOptions, shownMax } from "../books/report/close-report.ts";
 import { readCloseReport } from "../books/report/read-close.ts";
 import {
   reportCsv,
@@ -45,7 +45,8 @@ async function reportCommand(config: Config, io: Io, words: ReportFlags): Promis
   const selection = await selectionOfBooks(db, config, selectionOf(words), say);
   const report = await inSnapshot(db, async (tx) => {
     const { ledgers: roster } = await readRoster(tx, config, { accounts: selection.accounts });
-    const options = { ...time, zone, signedAt, selection, limits: config.healthLimits };
+    const rowsMax = format === "text" || format === "html" ? shownMax : undefined;
+    const options = { ...time, zone, signedAt, selection, limits: config.healthLimits, rowsMax };
     return readCloseReport(tx, roster, options);
   });
   if (signedAt !== undefined && isoTime(signedAt) > report.generatedAt)

@@ -10,7 +10,7 @@ import type { EpochMs } from "../../lib/time.ts";
 import type { ReportedWallet } from "../export/reported-wallets.ts";
 import type { Digest } from "./digest.ts";
 
-// A person reads one page; the tables of the database have the rest.
+// A person reads one page; CSV and JSON have the rest.
 export const shownMax = 100;
 
 export type Coverage = {
@@ -79,6 +79,9 @@ export type CoinFigures = Tally & {
   readonly contracts: ReadonlyMap<string, Tally>;
 };
 
+/** The first of them, and how many there are. */
+type First<Row> = { readonly total: number; readonly shown: readonly Row[] };
+
 export type LedgerClose = {
   readonly wallet: ReportedWallet;
   readonly coverage: Coverage;
@@ -92,11 +95,10 @@ export type LedgerClose = {
   /** The changes after the close was signed, and the digest of what was stored then. */
   readonly changes: readonly Change[];
   readonly digestThen: Digest | undefined;
-  /** Rows of any time, because a broken row's month cannot be known: those that are open, and those that were accepted. */
-  readonly rejected: readonly RejectedBill[];
+  /** Open rows of any time, because a broken row's month cannot be known; and all that were accepted. */
+  readonly rejected: First<RejectedBill>;
   readonly acceptedRows: readonly RejectedBill[];
-  /** The first of them, and how many there are. */
-  readonly restatements: { readonly total: number; readonly shown: readonly Restatement[] };
+  readonly restatements: First<Restatement>;
   /** Open ones, then those that were accepted, also if a later check has resolved them. */
   readonly breaks: readonly Break[];
 };

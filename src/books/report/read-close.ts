@@ -8,11 +8,11 @@ import { readFindings } from "../../check/health/findings.ts";
 import { headLines, lineOf } from "../../check/health/verdict.ts";
 import { type Break, readBreaks } from "../../check/reconcile/breaks.ts";
 import type { Transaction } from "../../core/postgres/connect.ts";
-import { onlyRow, timeText } from "../../core/postgres/values.ts";
+import { isOneOf, onlyRow, timeText } from "../../core/postgres/values.ts";
 import { contentColumns } from "../../core/store/bill-rows.ts";
 import { readExchangeTime } from "../../core/store/known-time.ts";
 import { appliedMigrations } from "../../core/store/migrate.ts";
-import { listRejected } from "../../core/store/rejected-bills.ts";
+import { type Among, listRejected, openRejections } from "../../core/store/rejected-bills.ts";
 import { joinRules, walletMoves } from "../../core/views/wallet-moves.ts";
 import { type Interval, intersect, interval, subtract, union } from "../../core/words/intervals.ts";
 import { ledgerStart } from "../../core/words/plan.ts";
@@ -29,14 +29,13 @@ import {
   readReportedWallets,
   readTimes,
 } from "../export/reported-wallets.ts";
-import {
-  type Change,
-  type CloseReport,
-  type Coverage,
-  type LedgerClose,
-  type ReportOptions,
-  type Restatement,
-  shownMax,
+import type {
+  Change,
+  CloseReport,
+  Coverage,
+  LedgerClose,
+  ReportOptions,
+  Restatement,
 } from "./close-report.ts";
 import { digestOf } from "./digest.ts";
 import { readFigures } from "./figures.ts";
@@ -52,8 +51,14 @@ export async function readCloseReport(
   {
     selection,
     limits: usual,
+    rowsMax,
     ...options
-  }: ReportOptions & { readonly selection: Selection; readonly limits: Limits },
+  }: ReportOptions & {
+    readonly selection: Selection;
+    readonly limits: Limits;
+    /** How many rejected rows and restatements of a ledger are read. Default all. */
+    readonly rowsMax?: number | undefined;
+  },
 ): Promise<CloseReport> {
   const { period, span, signedAt } = options;
   const scope = { ...selection, roster };
@@ -77,7 +82,7 @@ export async function readCloseReport(
     );
   const ledgers: LedgerClose[] = [];
   for (const wallet of wallets) {
-    const ledger = await readLedgerClose(tx, wallet, { span, signedAt });
+    const ledger = await readLedgerClose(tx, wallet, { span, signedAt, rowsMax });
     ledgers.push({
       ...ledger,
       balanceChecks: balanceChecks.filter(
@@ -159,15 +164,18 @@ async function readVersions(tx: Transaction) {
 async function readLedgerClose(
   tx: Transaction,
   stored: ReportedWallet,
-  { span, signedAt }: Pick<ReportOptions, "span" | "signedAt">,
+  {
+    span,
+    signedAt,
+    rowsMax,
+  }: Pick<ReportOptions, "span" | "signedAt"> & { readonly rowsMax: number | undefined },
 ): Promise<Omit<LedgerClose, "balanceChecks" | "flows">> {
   const { account, productTypes, endedAt } = stored;
   // An end after the period is not part of the report.
   const isEnded = endedAt !== undefined && endedAt < span.to;
   const wallet = { ...stored, endedAt: isEnded ? endedAt : undefined };
   const selection = { accounts: [account], productTypes, ...span };
-  const restatements = await readRestatements(tx, wallet, span);
-  const rejected = await listRejected(tx, selection, { isAll: true });
+  const restatements = await readRestatements(tx, wallet, span, rowsMax);
   return {
     ...{ wallet, restatements },
     digest: await digestOf(readBills(tx, selection)),
@@ -179,8 +187,8 @@ async function readLedgerClose(
       signedAt === undefined
         ? undefined
         : await digestOf(readBills(tx, { ...selection, asOf: signedAt })),
-    rejected: rejected.filter(({ note }) => note === null),
-    acceptedRows: rejected.filter(({ note }) => note !== null),
+    rejected: await readRejected(tx, selection, rowsMax),
+    acceptedRows: await listRejected(tx, selection, "accepted"),
     breaks: await readPeriodBreaks(tx, wallet, span, restatements.total > 0),
   };
 }
@@ -209,6 +217,20 @@ async function readCoverage(
   };
 }
 
+/** A hundred thousand rows are 30 MB, and a person reads a page of them. */
+async function readRejected(
+  tx: Transaction,
+  among: Among,
+  rowsMax: number | undefined,
+): Promise<LedgerClose["rejected"]> {
+  const { rows } = await tx.execute<{ total: number }>(sql`
+    select coalesce(sum(rejected), 0)::int as total
+    from ${openRejections(among.accounts)} as open
+    where ${isOneOf(among.productTypes, "product_type")}`);
+  const shown = await listRejected(tx, among, "open", rowsMax);
+  return { total: onlyRow(rows, "the number of rejected rows").total, shown };
+}
+
 async function readReconciledAt(tx: Transaction, wallet: ReportedWallet): Promise<string | null> {
   const { rows } = await tx.execute<{ reconciled_at: string | null }>(sql`
     select ${timeText(sql`min(reconciled_at)`)} as reconciled_at
@@ -222,6 +244,7 @@ async function readRestatements(
   tx: Transaction,
   wallet: ReportedWallet,
   span: Interval,
+  rowsMax: number | undefined,
 ): Promise<LedgerClose["restatements"]> {
   const isOfPeriod = (content: SQL) => isWithin(sql`(${content} ->> 'c_time')::timestamptz`, span);
   type Content = Readonly<Record<string, string | null>>;
@@ -256,7 +279,7 @@ async function readRestatements(
     where revision is not null
       and (${isOfPeriod(sql`content`)} or ${isOfPeriod(sql`next_content`)})
     order by replaced_at, bill_id, revision
-    limit ${shownMax}`);
+    limit ${rowsMax ?? null}`);
   return {
     total: rows[0]?.total ?? 0,
     shown: rows.map(({ old, new: next, total: _, ...row }) => ({

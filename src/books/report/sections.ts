@@ -232,7 +232,7 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
     data: {
       ...{ account, productType, productTypes },
       counts: {
-        ...{ rejected: rejected.length, restatements: restatements.total, openBreaks: open.length },
+        ...{ rejected: rejected.total, restatements: restatements.total, openBreaks: open.length },
       },
       endedAt: jsonTimeOrNull(wallet.endedAt),
       reconciledAt: reconciledAt && jsonInstant(reconciledAt),
@@ -252,12 +252,12 @@ function sectionOf(ledger: LedgerClose, report: CloseReport): Section {
       ...flowTables(ledger),
       balanceChecksTable(ledger),
       table("restatements", restatementColumns, restatements.shown),
-      table("rejected", rejectedColumns, rejected.slice(0, shownMax)),
-      table("breaks", breakColumns, breaks.slice(0, shownMax), open.slice(0, shownMax)),
+      table("rejected", rejectedColumns, rejected.shown),
+      table("breaks", breakColumns, breaks, open.slice(0, shownMax)),
       [
-        listedText("restatement", restatements.total),
-        listedText("rejected row", rejected.length),
-        listedText("open break", open.length),
+        listedText("restatement", restatements.total, "restatements"),
+        listedText("rejected row", rejected.total, "rejected"),
+        listedText("open break", open.length, "breaks"),
         `reconciled ${reconciledAt ?? "never"}`,
       ].join("; "),
       then && `then ${formatCount(then.bills)} bills, SHA-256 ${then.sha256}`,
@@ -281,8 +281,12 @@ function coverageTable({ coverage }: LedgerClose, span: Interval): Table {
   return table("coverage", columns, rows, isWhole ? [] : rows);
 }
 
-const listedText = (noun: string, total: number): string =>
-  formatCounted(total, noun) + (total > shownMax ? `, of which ${shownMax} are shown` : "");
+/** @param name the table of CSV that has all. */
+const listedText = (noun: string, total: number, name: string): string =>
+  formatCounted(total, noun) +
+  (total > shownMax
+    ? `, of which ${shownMax} are shown: --format csv --table ${name} has all`
+    : "");
 
 const rejectedColumns: Columns<RejectedBill> = {
   rejectedAt: { kind: "instant", title: "rejected", of: ({ rejectedAt }) => rejectedAt },

@@ -228,11 +228,18 @@ export type RejectedBill = Ledger & {
   readonly acceptedAt: string | null;
 };
 
-/** The open rows, oldest first. @param isAll also those that were accepted. */
+const isListed = {
+  open: isOpenRejection,
+  accepted: sql`note is not null`,
+  all: sql`(${isOpenRejection} or note is not null)`,
+};
+
+/** Rows, oldest first. @param limit how many at most. Default all. */
 export async function listRejected(
   db: Queryable,
   { accounts, productTypes }: Among,
-  { isAll = false }: { readonly isAll?: boolean } = {},
+  which: keyof typeof isListed,
+  limit?: number,
 ): Promise<readonly RejectedBill[]> {
   const { rows } = await db.execute<RejectedBill>(sql`
     select
@@ -247,10 +254,11 @@ export async function listRejected(
       accepted_by as "acceptedBy",
       ${timeText(sql`closed_at`)} as "acceptedAt"
     from rejected_bills
-    where (${isOpenRejection} ${isAll ? sql`or note is not null` : sql``})
+    where ${isListed[which]}
       and ${isOneOf(accounts)}
       and ${isOneOf(productTypes, "product_type")}
-    order by account, product_type, rejected_at, digest`);
+    order by account, product_type, rejected_at, digest
+    limit ${limit ?? null}`);
   return rows;
 }
 

@@ -4,6 +4,7 @@ import type { FastifyReply } from "fastify";
 import type { Chunks } from "../../../books/export/exported-bill.ts";
 import { startExport } from "../../../books/export/start-export.ts";
 import { periodIn } from "../../../books/export/time-zone.ts";
+import { shownMax } from "../../../books/report/close-report.ts";
 import { readCloseReport } from "../../../books/report/read-close.ts";
 import { reportHtml } from "../../../books/report/write-report.ts";
 import { type Finding, isHole } from "../../../check/health/finding-kinds.ts";
@@ -68,7 +69,7 @@ async function sendClose(
     const report = await readCloseReport(tx, await readRoster(tx, [account]), {
       ...{ period: month, span: periodIn(month, "UTC"), zone: "UTC" },
       selection: { accounts: [account], productTypes },
-      limits,
+      ...{ limits, rowsMax: shownMax },
     });
     return { name: fileName([account, product, month], "html"), text: reportHtml(report) };
   });
