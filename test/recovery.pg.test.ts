@@ -332,6 +332,11 @@ describe("a fault that every answer has is seen by the comparison, wherever it s
       (rows, { endTime }) => rows.filter(({ ts }) => Number(ts) > Number(endTime) - 7 * dayMs),
     ],
     [
+      "of a millisecond the first record is served alone",
+      1,
+      (rows) => rows.filter(({ ts }, place) => ts !== rows[place - 1]?.ts),
+    ],
+    [
       "a type is left out that was last seen two months ago",
       1,
       (rows) => rows.filter(({ futureTaxType }) => futureTaxType !== "rare_type"),
