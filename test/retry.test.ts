@@ -47,9 +47,9 @@ test("a maintenance is waited for by the minute, and an answer that is too early
 
 // In the exchange's published lists of codes and in ccxt's, with these meanings.
 test.each<[string, ExchangeErrorKind, RegExp]>([
-  ["40013 40016 40023 40024 40026 40031 40710 25005 25006 25007", "refused-credentials", /support/],
+  ["40013 40023 40024 40026 40031 40710 25005 25006 25007", "refused-credentials", /support/],
   ["50012 50013 50023 50064 30029", "refused-credentials", /support/],
-  ["40035 40101 40111", "refused-credentials", /KYC/],
+  ["40016 40035 40101 40111", "refused-credentials", /KYC/],
   ["40061 40068", "refused-credentials", /sub-account/],
   ["22010 30011", "refused-credentials", /IP address/],
   ["40041 40065 30001 30006 30010 30012 30022", "refused-credentials", /_KEY/],
@@ -58,14 +58,14 @@ test.each<[string, ExchangeErrorKind, RegExp]>([
   ["40022 40025 40301 40752 40753 40916", "refused-permission", /support/],
   ["40040 30028", "refused-permission", /right to read/],
   ["40103 40104", "banned", /country/],
-  ["40128", "other-mode", /v3 API/],
+  ["40128", "refused-permission", /unified/],
   ["40078 40902 40911 30003", "clock", /clock/],
   ["40115 40910 50031 80002 43059 30009 30019 30030 30037", "unavailable", /later/],
   ["25102 25106 40844 43115 45043 50027", "unavailable", /maintained/],
   ["00171 00172 40057 40058 40059 40064 40302 40304 40724", "refused-request", /newer/],
   ["40811 40813 43011 43058 48001 48002 50011 50061", "refused-request", /newer/],
-  ["31003 31028 95011 20001 42072 43130", "refused-request", /newer/],
-  ["40408", "time-range", /90 days/],
+  ["31003 31028 95011", "refused-request", /newer/],
+  ["40408 20001 42072 43130", "time-range", /90 days/],
   ["25559 25561 25562 25566", "refused-request", /loan|risk unit/],
 ])("codes %s are %s", (codes, kind, remedy) => {
   for (const code of codes.split(" ")) {

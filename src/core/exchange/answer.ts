@@ -69,7 +69,7 @@ const lacksRight = permission(
 const support = "ask the exchange's support";
 const suspended = credentials(`the exchange has suspended or restricted this account; ${support}`);
 const unproven = credentials(
-  "the exchange asks the account's owner to prove who they are (KYC); do so on its site",
+  "the exchange asks the account's owner to prove who they are (KYC), or to bind a phone; do so on its site",
 );
 const unlisted = credentials(
   "this machine's IP address is not on the API key's list; add it there",
@@ -107,11 +107,11 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
   ...each(credentials(`there is no such API key; ${toCheck.key}`), "40037 40041 40065"),
   ...each(unlisted, "40018 40038 22010 30011"),
   ...each(subAccount, "40042 40061 40068"),
-  ...each(suspended, "40013 40016 40023 40024 40026 40031 40710 25005 25006 25007"),
+  ...each(suspended, "40013 40023 40024 40026 40031 40710 25005 25006 25007"),
   ...each(suspended, "50012 50013 50023 50064 30029"),
-  ...each(unproven, "40035 40101 40111"),
+  ...each(unproven, "40016 40035 40101 40111"),
   ...each(notUnified, "40084 25245"),
-  ...each(unified, "40085 40128"),
+  ...each(unified, "40085"),
   ...each(
     otherMode(
       "this is the key of an elite trader, which is read as that of a unified account; run again, " +
@@ -124,6 +124,8 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
     permission(`the exchange has closed this to the account; ${support}`),
     "40022 40025 40301 40752 40753 40916",
   ),
+  // No word on the mode: the v3 API may say it of one thing.
+  ...each(permission("the exchange does not serve this to a unified account"), "40128"),
   ...each(
     permission(
       "a demo key was used as a live one, or a live key as a demo one; a demo key needs " +
@@ -143,14 +145,14 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
   ...each(clock, "40004 40005 40008 40078 40902 40911 30003 30005 30008"),
   ...each(request, "40017 40019 40020 40034 400172 40404 25200 30032"),
   ...each(request, "00171 00172 40057 40058 40059 40064 40302 40304 40724 40811 40813"),
-  ...each(request, "43011 43058 48001 48002 50011 50061 31003 31028 95011 20001 42072 43130"),
+  ...each(request, "43011 43058 48001 48002 50011 50061 31003 31028 95011"),
   // Of a loan-to-value.
   ...each({ kind: "refused-request", remedy: "the account has no loan" }, "40054 25559"),
   ...each(
     { kind: "refused-request", remedy: "the account has no such risk unit" },
     "25561 25562 25566",
   ),
-  ...each(timeRange, "00001 40408 40704 40705 40707 43111"),
+  ...each(timeRange, "00001 20001 40408 40704 40705 40707 42072 43111 43130"),
   ...each(slower, "429 25004"),
   ...each({ ...slower, pauseMs: 15 * secondMs }, "30014 30026"),
   ...each(later, "25000 25001 25003 40010 40015 40725 45001"),

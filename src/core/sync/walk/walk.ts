@@ -33,8 +33,9 @@ const answersMax = 5;
 const expiresSoonMs = dayMs;
 
 /**
- * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, until it is over. Each page is committed together with the cursor at which a later run resumes. {@link WindowQuestions} decides what
- * is asked next, and when the window ends.
+ * The walk through a window, from its newest bill to its oldest: {@link ask}, {@link check}, commit, until it is over. Each
+ * page is committed together with the cursor at which a later run resumes. {@link WindowQuestions} decides what is asked
+ * next, and when the window ends.
  */
 export class WindowWalk {
   readonly #run: LedgerRun;
