@@ -141,7 +141,7 @@ async function reconcileAccount(
   options: { readonly isFull: boolean },
 ): Promise<Reconciliation> {
   const checked = await againAfterConflicts(() =>
-    inTransaction(db, (tx) => checkBills(tx, account, options), {
+    inTransaction(db, (tx) => checkAccount(tx, account, options), {
       isolation: "repeatable read",
       statementMaxMs,
       idleMaxMs,
@@ -166,7 +166,7 @@ async function againAfterConflicts<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-async function checkBills(
+async function checkAccount(
   tx: Transaction,
   account: string,
   { isFull }: { readonly isFull: boolean },
@@ -212,7 +212,7 @@ type Checked = CheckedChains & {
   readonly rules: Rules;
 };
 
-async function check(
+async function checkUnder(
   { tx, account, coverage, records }: Context,
   rules: Rules,
   starts: readonly ChainStart[] | undefined,
@@ -226,7 +226,7 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
   const { tx, account, coverage, rules, records } = context;
   const starts = await chooseChanged(tx, account, records, coverage);
   if (starts === undefined) return undefined;
-  const checked = await check(context, rules, starts);
+  const checked = await checkUnder(context, rules, starts);
   if (isAnyUnlearned(rules.rules, checked.tallies.all)) return undefined;
   return hasNewMismatch(checked.chains, await readStoredBreaks(tx, account)) ? undefined : checked;
 }
@@ -234,7 +234,7 @@ async function checkChanged(context: Context): Promise<Checked | undefined> {
 async function checkWhole(context: Context): Promise<Checked> {
   let rules = context.rules;
   for (let round = 1; ; round++) {
-    const checked = await check(context, rules, undefined);
+    const checked = await checkUnder(context, rules, undefined);
     rules = { ...rules, rules: learnRules(checked.tallies.all) };
     if (areSameRules(rules.rules, checked.tallies.all) || round === roundsMax)
       return { ...checked, rules };
