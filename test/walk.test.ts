@@ -2,7 +2,7 @@
 // Bills that were booked days after their times are stored and named, and fail no window.
 
 import { describe, expect, test } from "vitest";
-import { compareIds } from "../src/core/contract/compare-ids.ts";
+import { compareIds } from "../src/core/contract/bill.ts";
 import { Refusal } from "../src/core/server/answer.ts";
 import type { FetchedPage } from "../src/core/sync/ledger-reader.ts";
 import { IdTimeOrder, PageLengths, type Question } from "../src/core/sync/walk/answers.ts";

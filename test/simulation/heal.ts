@@ -2,7 +2,7 @@ import { type Break, type BrokenSpan, readBreaks } from "../../src/check/reconci
 import { reconcileAndHeal } from "../../src/check/reconcile/reconcile.ts";
 import { repairedIn } from "../../src/check/verify/verify.ts";
 import { healAccount } from "../../src/commands/heal.ts";
-import { compareIds } from "../../src/core/contract/compare-ids.ts";
+import { compareIds } from "../../src/core/contract/bill.ts";
 import { walletOf } from "../../src/core/contract/product-types.ts";
 import { Leases } from "../../src/core/store/lease.ts";
 import { epochMs, retentionMs } from "../../src/lib/time.ts";

@@ -1,4 +1,4 @@
-import { compareIds } from "../../core/contract/compare-ids.ts";
+import { compareIds } from "../../core/contract/bill.ts";
 import { isSpotOrFunding, mayContainFee } from "../../core/contract/product-types.ts";
 import { decimalOf, decimalText, magnitude } from "../../lib/decimal.ts";
 import { isoTime } from "../../lib/time.ts";

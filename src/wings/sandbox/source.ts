@@ -1,6 +1,6 @@
 import { pageSizeDefault } from "../../core/contract/account-bills.ts";
+import { compareIds } from "../../core/contract/bill.ts";
 import { nonFinancialTypes } from "../../core/contract/business-types.ts";
-import { compareIds } from "../../core/contract/compare-ids.ts";
 import {
   type ClassicProductType,
   isUnified,

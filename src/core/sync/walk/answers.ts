@@ -1,6 +1,6 @@
 import type { EpochMs } from "../../../lib/time.ts";
 import { pageSizeMax } from "../../contract/account-bills.ts";
-import { compareIds } from "../../contract/compare-ids.ts";
+import { compareIds } from "../../contract/bill.ts";
 
 /** A row's id and time. A field that broke the contract is undefined. */
 export type RowPosition = {

@@ -1,5 +1,5 @@
 import { secondMs } from "../../../lib/time.ts";
-import { compareIds } from "../../contract/compare-ids.ts";
+import { compareIds } from "../../contract/bill.ts";
 import {
   type Answer,
   type Contradiction,

@@ -1,6 +1,6 @@
 import { type EpochMs, epochMs } from "../../../lib/time.ts";
 import { pageSizeMax } from "../../contract/account-bills.ts";
-import { compareIds } from "../../contract/compare-ids.ts";
+import { compareIds } from "../../contract/bill.ts";
 import {
   type Answer,
   type Contradiction,

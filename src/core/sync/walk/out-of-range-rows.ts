@@ -1,7 +1,7 @@
 import { ExchangeError } from "../../../lib/errors.ts";
 import { printableLine } from "../../../lib/printable.ts";
 import { type EpochMs, isoTime, minuteMs } from "../../../lib/time.ts";
-import { compareIds } from "../../contract/compare-ids.ts";
+import { compareIds } from "../../contract/bill.ts";
 import { isLocated, type LocatedRow, lowestId, type RowPosition } from "./answers.ts";
 import type { PageRequest } from "./pages.ts";
 
