@@ -174,6 +174,7 @@ describe("TLS", () => {
 });
 
 test.each<[string, string | undefined, RegExp]>([
+  ["no transaction blocks", "08P01", /: if a pooler refuses it, let it pool transactions, or/],
   ["a full disk", "53100", /the server's disk is full; free some space/],
   ["no connection left", "53300", /the server has no connection left/],
   ["going down", "57P01", /the server was shut down; run again when it is up/],
@@ -183,6 +184,7 @@ test.each<[string, string | undefined, RegExp]>([
   ["temp files", "53400", /a limit of the server was reached; raise it/],
   ["no table", "42P01", /of an older version, .* or half restored; run bill-sync db migrate/],
   ["column mine is not null", "23502", /: if .* is not this program's, drop it/],
+  ["foreign key mine", "23503", /: if .* is not this program's, drop it/],
   ["unique constraint mine", "23505", /: if .* is not this program's, drop it/],
   ["check constraint mine", "23514", /: if .* is not this program's, drop it/],
   ["no more bills", "P0001", /: if .* is not this program's, drop it/],

@@ -175,6 +175,21 @@ describe("the roles of docs/operations.md", () => {
     }
   });
 
+  test("fail doctor, too, where an update waits for the owner", async () => {
+    await using sandbox = await openSandbox({ seed: "roles", density: 0 });
+    const env = environmentFor(sandbox, { url: urlOf("writer", database) });
+    await run(urlOf("owner", database), "update analytics_views set hash = 'x'");
+    try {
+      for (const command of ["doctor", "sync"])
+        expect(await runCli([command], { env })).toMatchObject({ code: 1 });
+      expect((await runCli(["doctor"], { env })).stdout).toMatch(
+        /^FAIL {2}migrations .*; this user does not own the tables; run bill-sync db migrate as their owner$/m,
+      );
+    } finally {
+      await migrateAt(urlOf("owner", database));
+    }
+  });
+
   test("let doctor go on where it cannot see what they are", async () => {
     await using sandbox = await openSandbox({ seed: "roles", density: 0 });
     const env = environmentFor(sandbox, { url: urlOf("writer", database) });

@@ -255,10 +255,26 @@ async function checkMigrations(db: Database): Promise<Found> {
   if (!areViewsOld && pending === 0) return ok(`up to date (${applied} applied)`);
   const left =
     applied === 0 ? "none applied yet" : `${formatCounted(pending, "migration")} to apply`;
-  return warned(
-    areViewsOld ? "its journal or its views are of another version of bill-sync" : left,
-    "run bill-sync sync, which applies them first, or bill-sync db migrate",
-  );
+  const result = areViewsOld
+    ? "its journal or its views are of another version of bill-sync"
+    : left;
+  if (applied > 0 && !(await ownsTables(db))) {
+    return failed(
+      `${result}; this user does not own the tables`,
+      "run bill-sync db migrate as their owner",
+    );
+  }
+  return warned(result, "run bill-sync sync, which applies them first, or bill-sync db migrate");
+}
+
+async function ownsTables(db: Database): Promise<boolean> {
+  const { rows } = await db.execute(sql`
+    select
+    from pg_tables
+    where schemaname = 'public'
+      and tablename = ${getTableName(tables.bills)}
+      and pg_has_role(tableowner, 'usage')`);
+  return rows.length > 0;
 }
 
 const mebibyte = 1_024 ** 2;

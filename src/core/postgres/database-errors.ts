@@ -44,7 +44,10 @@ export const rightRemedy =
 
 /** Remedies by SQLSTATE, or by the operating system's name of a failed connection. */
 const remedies: Readonly<Record<string, string>> = {
+  "08P01":
+    "if a pooler refuses it, let it pool transactions, or name the server itself in DATABASE_URL",
   "23502": isRefusing,
+  "23503": isRefusing,
   "23505": isRefusing,
   "23514": isRefusing,
   P0001: isRefusing,
