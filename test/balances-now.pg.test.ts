@@ -438,20 +438,34 @@ test.each([
   },
 );
 
+/** The ledger, cut where its last two bills are alone in their milliseconds, tell their balances, and the last one moved money. */
+function untilTwoFollow(ledger: AccountBills): AccountBills {
+  const bills = ledger.bills["USDT-FUTURES"];
+  const end = bills.findLastIndex((hidden, index) => {
+    const [before, shown] = bills.slice(index - 2, index);
+    const times = [before, shown, hidden].map((bill) => bill?.cTime ?? 0);
+    const rows = [shown, hidden].map((bill) => Object(bill?.row));
+    return (
+      new Set(times).size === 3 &&
+      rows.every(({ coin, balance }) => coin === "USDT" && /\d/.test(balance)) &&
+      Number(rows[1].amount) !== 0
+    );
+  });
+  const cut = bills.slice(0, end + 1);
+  return { ...ledger, bills: { ...ledger.bills, "USDT-FUTURES": cut } };
+}
+
 test("a first sync says what the exchange holds if the newest bills do not say so, and the next one that it is a break", async () => {
   let passedMs = 0;
   let hiddenFrom = Number.POSITIVE_INFINITY;
   await using at = await openHouse({
     ...{ seed: "newest end", density: 0.3, futureDays: 0, now: () => Date.now() + passedMs },
-    alterLedger: quietAfter(Date.now() - hourMs),
+    alterLedger: (ledger) => untilTwoFollow(quietAfter(Date.now() - hourMs)(ledger)),
     wrapSource: (source) => hidingNewest(source, () => hiddenFrom),
   });
-  const bills = at.sandbox.account.ledger.bills["USDT-FUTURES"].filter(
-    ({ row }) => Object(row).coin === "USDT",
-  );
-  hiddenFrom = bills.findLast(({ row }) => Number(Object(row).amount) !== 0)?.cTime ?? 0;
-  const shown = bills.findLast(({ cTime }) => cTime < hiddenFrom);
-  const holds = Object(bills.at(-1)?.row).balance;
+  const [shown, hidden] = at.sandbox.account.ledger.bills["USDT-FUTURES"].slice(-2);
+  hiddenFrom = hidden?.cTime ?? 0;
+  const holds = Object(hidden?.row).balance;
   const first = await at.run("sync", "--only", "bills");
   const [, told = "", says = ""] =
     /^main\/USDT-FUTURES: the exchange holds (\S+) USDT, the newest bill says (\S+); asked again by the next sync$/m.exec(
