@@ -10,12 +10,14 @@ import { readFindings } from "../src/check/health/findings.ts";
 import { reconcile } from "../src/check/reconcile/reconcile.ts";
 import { decideOnBreaks } from "../src/check/reconcile/record-breaks.ts";
 import { inTransaction } from "../src/core/postgres/connect.ts";
+import { upsertBills } from "../src/core/store/store-bills.ts";
 import { withoutZeros } from "../src/lib/decimal.ts";
 import { dayMs, epochMs, hourMs } from "../src/lib/time.ts";
-import { decimalText } from "../src/wings/sandbox/money.ts";
+import { decimalText, units } from "../src/wings/sandbox/money.ts";
 import { seededRandom } from "../src/wings/sandbox/random.ts";
 import { fileDatabase } from "./support/database.ts";
 import { smallLedger, storeLedgers, type TrueBill } from "./support/small-ledger.ts";
+import { ledgerOf } from "./support/stored-ledger.ts";
 import { unproven } from "./support/unproven.ts";
 
 const { db } = await fileDatabase();
@@ -222,6 +224,29 @@ test("nothing is said of bills of the first balance's time, which may have come 
   expect((await reconciled(account, true)).breaks).toEqual([]);
   expect(await unproven(db, [account], { from: first.cTime })).toEqual([]);
   expect(await unproven(db, [account])).toEqual([]);
+});
+
+test("a page that is being committed during a check is unchecked, and nobody changed rows by hand", async () => {
+  const account = "under way";
+  const { moving, now } = await checkedLedger(account);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const restated = Promise.withResolvers<void>();
+  const page = inTransaction(db, async (tx) => {
+    const bills = [{ ...moving, amount: decimalText(moving.moved + units("5")) }];
+    await upsertBills(tx, [{ ledger: ledgerOf(account), bills }]);
+    restated.resolve();
+    await promise;
+  });
+  await restated.promise;
+  expect((await reconciled(account, true)).breaks).toEqual([]);
+  resolve();
+  await page;
+  const kinds = async () =>
+    (await readFindings(db, { accounts: [account], now })).map(({ kind }) => kind);
+  expect(await unproven(db, [account])).toEqual([]);
+  expect(await kinds()).toContain("unchecked");
+  expect((await reconciled(account, false)).breaks.map(({ kind }) => kind)).toContain("balance");
+  expect(await kinds()).not.toContain("unchecked");
 });
 
 test("a proof takes a time in proportion to its bills", async () => {

@@ -39,8 +39,8 @@ const told = (mayDiffer: string, balance: string, wallet = "USDT-FUTURES") => `
   insert into wallet_balances (account, wallet, coin, first_seen_at, last_seen_at, balance, may_differ, expected)
   values ('a', '${wallet}', 'USDT', '{2 h}', '{1 h}', ${balance}, ${mayDiffer}, 2)`;
 const checked = (type = "USDT-FUTURES") => `
-  insert into reconciled_chains (account, wallet, coin, checked_before, tested, rounded)
-  values ('a', '${type}', 'USDT', '{1 h}', 12, 0)`;
+  insert into reconciled_chains (account, wallet, coin, checked_before, stored_through, tested, rounded)
+  values ('a', '${type}', 'USDT', '{1 h}', '{1 h}', 12, 0)`;
 const synced = `
   insert into runs (run_id, command, started_at, outcome)
   values (gen_random_uuid(), 'sync', '{1 h}', 'complete')`;

@@ -181,7 +181,7 @@ export function unprovenBalances({ accounts, now, span }: FindingScope): SQL {
       from ${stepsOf(accounts, period, span !== undefined)}
       join (
         select
-          account, wallet, coin, checked_before, reconciled_through, unexplained,
+          account, wallet, coin, checked_before, stored_through, reconciled_through, unexplained,
           lower(covered) as covered_from,
           rounded >= greatest(${roundingMin}::bigint, tested * ${roundingShareMin}::numeric) as does_round
         from reconciled_chains
@@ -198,7 +198,7 @@ export function unprovenBalances({ accounts, now, span }: FindingScope): SQL {
         and ${period.to === undefined ? sql`true` : sql`base_time < ${timeOf(period.to)}`}
         and ${span === undefined ? isFew : sql`true`}
         and isfinite(checked_before)
-        and coalesce(stored_at < checked_before, true)
+        and coalesce(stored_at <= stored_through, true)
         and coalesce(c_time < reconciled_through, true)
         -- Before, another product type may have moved it.
         and (wallet <> 'UTA' or base_time >= covered_from)

@@ -100,13 +100,14 @@ export function sumFindings(scope: FindingScope): readonly SQL[] {
             select
               account,
               wallet as ledger,
-              case when bool_and(isfinite(checked_before)) then max(checked_before) end as checked
+              case when bool_and(isfinite(checked_before)) then max(checked_before) end as checked,
+              max(stored_through) as stored_through
             from reconciled_chains
             where ${isOne}
             group by 1, 2
           ) as chains using (account, ledger)
           where checked is null
-            or stored_at >= checked
+            or stored_at > stored_through
           union all
           select account, ledger, null
           from ${open}

@@ -143,7 +143,7 @@ async function readOldestStored(tx: Transaction, account: string, since: number)
 
 const chainColumns = getTableColumns(reconciledChains);
 const writtenColumns = [
-  ...["checkedBefore", "unjudgedFrom", "checkpoint", "tested", "rounded"],
+  ...["checkedBefore", "storedThrough", "unjudgedFrom", "checkpoint", "tested", "rounded"],
   ...["reconciledAt", "reconciledThrough", "covered", "unexplained"],
 ] as const;
 const excluded = (name: keyof typeof chainColumns) =>
@@ -185,6 +185,12 @@ export async function writeChains(
       wallet,
       coin,
       checkedBefore: sql`transaction_timestamp()`,
+      storedThrough: sql`(
+        select coalesce(max(stored_at), '-infinity')
+        from ledgers
+        where account = ${account}
+          and ${walletColumn("product_type")} = ${wallet}
+      )`,
       unjudgedFrom: dateOf(chain?.unjudgedFrom),
       checkpoint: dateOf(chain === undefined ? before?.checkpoint : chain.checkpoint),
       tested: counts?.tested ?? 0,

@@ -124,6 +124,11 @@ export const reconciledChains = pgTable(
      */
     checkedBefore: time("checked_before").notNull(),
     /**
+     * The newest `stored_at` of the wallet's ledgers that the check saw. A transaction that was under way has an earlier time
+     * than the check's, and commits what the check did not see.
+     */
+    storedThrough: time("stored_through").notNull().default(sql`'-infinity'`),
+    /**
      * The time of the first bill that does not follow and was not judged, since it is not covered yet. From
      * there on the next check looks again. Null where there is none.
      */
