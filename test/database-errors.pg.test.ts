@@ -175,7 +175,12 @@ describe("TLS", () => {
 
 test.each<[string, string | undefined, RegExp]>([
   ["no transaction blocks", "08P01", /: if a pooler refuses it, let it pool transactions, or/],
-  ["a full disk", "53100", /the server's disk is full; free some space/],
+  ["a full disk", "53100", /the server's disk is full, or .*; free some space/],
+  [
+    "could not resize shared memory segment",
+    "53100",
+    /a container's shared memory .*--shm-size=1g/,
+  ],
   ["no connection left", "53300", /the server has no connection left/],
   ["going down", "57P01", /the server was shut down; run again when it is up/],
   ["cannot write", "25006", /DATABASE_URL names .* \(a replica, or .*; name the primary/],

@@ -67,7 +67,9 @@ const remedies: Readonly<Record<string, string>> = {
   "42P01": isOtherSchema,
   "42P06": isForeign,
   "42P07": isForeign,
-  "53100": "the server's disk is full; free some space and run again",
+  "53100":
+    "the server's disk is full, or a container's shared memory (docker run --shm-size=1g raises it); free some " +
+    "space and run again",
   "53200": "the server is out of memory; run again when it has some",
   "53400": "a limit of the server was reached; raise it (temp_file_limit, say) and run again",
   "53300": "the server has no connection left; raise the limit, or close some and run again",
