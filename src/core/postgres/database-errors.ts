@@ -88,6 +88,9 @@ const remedies: Readonly<Record<string, string>> = {
   ENETUNREACH: serverIsSilent,
   ENOTFOUND: "correct the host in DATABASE_URL",
   EPIPE: serverIsLost,
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    "name the host in DATABASE_URL as its certificate does, or turn the check off by sslmode=no-verify",
+  CERT_HAS_EXPIRED: "renew the server's certificate, and check this machine's clock",
   ETIMEDOUT: serverIsSilent,
 };
 
@@ -95,6 +98,11 @@ const isTlsCode = /CERT|^UNABLE_TO_|^ERR_(?:TLS|SSL)_|^EPROTO$/;
 const tlsRemedy =
   "the server's certificate is not trusted; name its authority by sslrootcert=FILE in " +
   "DATABASE_URL, or turn the check off by sslmode=no-verify";
+
+// What OpenSSL says of a certificate or key that it is given.
+const isOfFile = /^ERR_OSSL_/;
+const fileRemedy =
+  "a file that DATABASE_URL names by sslcert, sslkey or sslrootcert cannot be used; correct it";
 
 /** Remedies for the driver's errors that have a message but no code. */
 const spoken: readonly (readonly [RegExp, string])[] = [
@@ -163,6 +171,7 @@ function remedyOf(code: string | undefined, message: string): string | undefined
   const known = code === undefined ? undefined : remedies[code];
   if (known !== undefined) return known;
   if (code !== undefined && isTlsCode.test(code)) return tlsRemedy;
+  if (code !== undefined && isOfFile.test(code)) return fileRemedy;
   return spoken.find(([pattern]) => pattern.test(message))?.[1];
 }
 
