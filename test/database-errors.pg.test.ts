@@ -198,6 +198,7 @@ test.each<[string, string | undefined, RegExp]>([
   ["cancelled", "57014", /the statement took too long; look for locks/],
   ["ended", "25P04", /raise it \(alter role NAME set transaction_timeout = 0\)/],
   ["temp files", "53400", /a limit of the server was reached; raise it/],
+  ["no unique constraint", "42P10", /or half restored; .*, or restore a whole backup into an/],
   ["no table", "42P01", /of an older version, .* or half restored; run bill-sync db migrate/],
   ["column mine is not null", "23502", /: if .* is not this program's, drop it/],
   ["foreign key mine", "23503", /: if .* is not this program's, drop it/],
