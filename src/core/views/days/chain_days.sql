@@ -24,37 +24,48 @@ from chains
 -- miss a day where a night has no midnight. Wrapped in an array so that the planner expects 10 rows, not 1,000: at
 -- 1,000 it JIT-compiles the statement, which takes longer than running it.
 cross join lateral (
-  select
-    chains.first_day + day_offset as day,
-    first.balance as opening,
-    first.bills,
-    first.is_first
-  from unnest(array(select generate_series(0, chains.last_day - chains.first_day))) as day_offset
-  -- Before the chain's first balance, a balance is that one less what moved since: added up once for all of these days.
-  left join (
-    select
-      moves.day,
-      shown.balance - shown.moved - sum(sum(moves.moved)) over (order by moves.day desc) as balance,
-      sum(moves.bills) as bills,
-      moves.day = shown.day as is_first
-    from (
+  select dated.*
+  from (select) as one
+  left join lateral (
 $first
-    ) as shown
-    cross join lateral (
-      select chains.first_day + generate_series(0, shown.day - chains.first_day) as day, 0 as moved, 0 as bills
-      union all
-      select entries.day, wallet_amount + wallet_fee, 1
-      from analytics.entries
-      where entries.account = chains.account
-        and entries.product_type = any(chains.product_types)
-        and entries.coin = chains.coin
-        and $entries_any_balance
-        and row(entries.day, entries.c_time) <= row(shown.day, shown.c_time)
-        and (entries.c_time < edge_time or $entries_without_balance and row($entries_place) < row($shown_place))
-    ) as moves
-    group by moves.day, shown.day, shown.balance, shown.moved
-  ) as first on first.day = chains.first_day + day_offset
-  offset 0
+  ) as shown on true
+  cross join lateral (
+    select
+      chains.first_day + day_offset as day,
+      null::numeric as opening,
+      null::numeric as bills,
+      false as is_first
+    from unnest(array(select generate_series(0, chains.last_day - chains.first_day))) as day_offset
+    where coalesce(chains.first_day + day_offset > shown.day, true)
+    union all
+    -- Until the chain's first balance, a balance is that one less what moved since: added up once for all of these days, and
+    -- not for later ones.
+    select
+      chains.first_day + day_offset,
+      first.balance,
+      first.bills,
+      chains.first_day + day_offset = shown.day
+    from unnest(array(select generate_series(0, shown.day - chains.first_day))) as day_offset
+    join (
+      select
+        moves.day,
+        shown.balance - shown.moved - sum(sum(moves.moved)) over (order by moves.day desc) as balance,
+        sum(moves.bills) as bills
+      from (
+        select chains.first_day + generate_series(0, shown.day - chains.first_day) as day, 0 as moved, 0 as bills
+        union all
+        select entries.day, wallet_amount + wallet_fee, 1
+        from analytics.entries
+        where entries.account = chains.account
+          and entries.product_type = any(chains.product_types)
+          and entries.coin = chains.coin
+          and $entries_any_balance
+          and row(entries.day, entries.c_time) <= row(shown.day, shown.c_time)
+          and (entries.c_time < edge_time or $entries_without_balance and row($entries_place) < row($shown_place))
+      ) as moves
+      group by moves.day
+    ) as first on first.day = chains.first_day + day_offset
+  ) as dated
 ) as dated
 -- What the bills of the day move, by category.
 cross join lateral (
