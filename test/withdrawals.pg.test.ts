@@ -14,7 +14,7 @@ import type { Answer } from "../src/wings/sandbox/exchange/api.ts";
 import { aBill } from "./support/bills.ts";
 import { fileDatabase } from "./support/database.ts";
 import { exported } from "./support/export.ts";
-import { type SimulationOptions, simulate } from "./support/simulation.ts";
+import { type SimulationOptions, simulate, verifyIn } from "./support/simulation.ts";
 
 const { db, url } = await fileDatabase();
 
@@ -85,6 +85,10 @@ test.each([
     await at.sync();
     expect(await at.revisions()).toEqual([]);
     expect(at.asked() - asked).toBeLessThan(2);
+    const now = at.time.clock.now();
+    const span = { from: epochMs(now - 80 * dayMs), to: now };
+    const { differences } = await verifyIn(db, at, { span, productTypes: ["UTA-FUNDING"] });
+    expect(differences).toEqual([]);
     const koinly = String(await exported(db, "koinly", { accounts: [account] }));
     const ofFees = koinly
       .split("\n")

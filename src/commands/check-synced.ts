@@ -1,5 +1,5 @@
 import type { Account } from "../accounts/account.ts";
-import { type Break, type BrokenSpan, readBreaks } from "../check/reconcile/breaks.ts";
+import { type Break, type BrokenSpan, isFault, readBreaks } from "../check/reconcile/breaks.ts";
 import { reconcileAndHeal, type UnsettledBalance } from "../check/reconcile/reconcile.ts";
 import { type LedgerVerification, repairedIn } from "../check/verify/verify.ts";
 import { analyzeGrown } from "../core/store/analyze.ts";
@@ -24,6 +24,7 @@ export async function checkSynced(
   const healed: LedgerVerification[] = [];
   const unsettled: UnsettledBalance[] = [];
   const counts = { isFull: false, chains: 0, breaks: 0, healed: 0 };
+  let isIncomplete = false;
   const heal = async (account: Account, spans: readonly BrokenSpan[]) => {
     const { notice } = reporter;
     const verification = await healAccount({ ...deps, notice }, account, spans);
@@ -48,11 +49,12 @@ export async function checkSynced(
         const { breaks, chains } = checked;
         unsettled.push(...checked.unsettled);
         opened.push(...breaks.filter(({ breakId }) => !idsBefore.has(breakId)));
+        isIncomplete ||= breaks.some(isFault);
         counts.breaks += breaks.length;
         counts.chains += chains.length;
         reporter.step("checked", { done: 1 });
       }
-      return { counts, errors: [], isIncomplete: counts.breaks > 0, didWork: true };
+      return { counts, errors: [], isIncomplete, didWork: true };
     });
     return { open: counts.breaks, opened, healed, unsettled };
   } catch (error) {

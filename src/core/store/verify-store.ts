@@ -12,7 +12,7 @@ import { msOf, timeFrom } from "../postgres/values.ts";
 import type { Interval } from "../words/intervals.ts";
 import type { Ledger } from "../words/ledger.ts";
 import type { ReadRows } from "../words/page.ts";
-import { billText, contents, isSame, type StoredRow } from "./bill-rows.ts";
+import { billText, contents, isSame, type StoredRow, withKnownFee } from "./bill-rows.ts";
 import { checkLease, type LeaseInUse } from "./lease.ts";
 import { areClosed, rejectRows, supersedeRows } from "./rejected-bills.ts";
 import { changesOf, lookUpBills, writeBills } from "./upsert-bills.ts";
@@ -96,11 +96,12 @@ export function openVerifyStore(db: Database, lease: LeaseInUse, limits: Transac
 
 /** The bills that are not stored exactly as they are. */
 function differingOf(bills: readonly Bill[], rows: readonly StoredRow[]): readonly DifferingBill[] {
-  const stored = new Map(rows.map(({ bill }) => [bill.billId, bill]));
+  const stored = new Map(rows.map((row) => [row.bill.billId, row]));
   return bills.flatMap((bill): DifferingBill[] => {
-    const before = stored.get(bill.billId);
-    const served = billText(bill);
-    if (before === undefined) return [{ bill, changes: undefined }];
+    const row = stored.get(bill.billId);
+    if (row === undefined) return [{ bill, changes: undefined }];
+    const { productType, bill: before } = row;
+    const served = withKnownFee(productType, before, billText(bill));
     if (isSame(before, served)) return [];
     const changes = contents
       .filter(({ field }) => before[field] !== served[field])
