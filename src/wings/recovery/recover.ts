@@ -88,10 +88,19 @@ async function recoverBills(
     const planned = lengthMs(byProof.flatMap(({ wanted }) => wanted));
     deps.reporter?.step("recovered", { planned });
   }
-  const proven = new Set<TaxApi["operation"]>();
-  const reports: RecoverReport[] = [];
-  for (const plan of byProof) reports.push(await new LedgerRecovery(deps, plan).recover(proven));
-  return reports;
+  // Each operation has a rate limit of its own.
+  const ofOperations = Map.groupBy(byProof, ({ api }) => api.operation);
+  const reports = [...ofOperations.values()].map(async (ofOperation) => {
+    let isProven = false;
+    const ofLedgers: RecoverReport[] = [];
+    for (const plan of ofOperation) {
+      const recovery = new LedgerRecovery(deps, plan);
+      ofLedgers.push(await recovery.recover(isProven));
+      isProven ||= recovery.isProof;
+    }
+    return ofLedgers;
+  });
+  return (await Promise.all(reports)).flat();
 }
 
 /** What is wanted of a ledger, and what proves it. */
@@ -147,6 +156,7 @@ class LedgerRecovery {
   readonly #limits = new Set<number>();
   #requests = 0;
   #leftMs: number;
+  #isProof = false;
 
   constructor(deps: Deps, plan: Plan) {
     this.#deps = deps;
@@ -154,15 +164,20 @@ class LedgerRecovery {
     this.#leftMs = lengthMs(plan.wanted);
   }
 
-  /** @param proven the operations whose records were found equal to the bills of a ledger of the account. */
-  async recover(proven: Set<TaxApi["operation"]>): Promise<RecoverReport> {
-    const { api, ledger, believed } = this.#plan;
+  /** Whether the operation's records were found equal to bills of the ledger. */
+  get isProof(): boolean {
+    return this.#isProof;
+  }
+
+  /** @param isProven whether the operation's records were found equal to the bills of another ledger of the account. */
+  async recover(isProven: boolean): Promise<RecoverReport> {
+    const { ledger, believed } = this.#plan;
     try {
-      const comparison = believed ?? (await this.#compare(proven));
+      const comparison = believed ?? (await this.#compare(isProven));
       const { compared, notRecoveredReason } = comparison;
       if (believed === undefined) await keep(this.#deps, ledger, comparison);
       if (notRecoveredReason === undefined) {
-        if (compared > 0) proven.add(api.operation);
+        this.#isProof = compared > 0;
         await this.#descend();
         const partlyRecovered = this.#partlyRecovered;
         await keep(this.#deps, ledger, { ...comparison, partlyRecovered });
@@ -188,17 +203,15 @@ class LedgerRecovery {
     };
   }
 
-  async #compare(proven: ReadonlySet<TaxApi["operation"]>): Promise<TaxComparison> {
+  async #compare(isProven: boolean): Promise<TaxComparison> {
     const { leased, exchangeNow } = this.#deps;
-    const { api, ledger, overlap } = this.#plan;
+    const { ledger, overlap } = this.#plan;
     let compared = 0;
     const ended = (notRecoveredReason?: string): TaxComparison => {
       return { at: exchangeNow(), compared, notRecoveredReason };
     };
     if (overlap.length === 0)
-      return proven.has(api.operation)
-        ? ended()
-        : ended("no stored bill can be compared with the tax records yet");
+      return isProven ? ended() : ended("no stored bill can be compared with the tax records yet");
     try {
       let done: readonly Interval[] = [];
       for (const { asked, needed } of overlap) {

@@ -2,6 +2,7 @@ import { sql } from "drizzle-orm";
 import type { Bill } from "../../core/contract/bill.ts";
 import { nonFinancialTypes } from "../../core/contract/business-types.ts";
 import type { ProductType } from "../../core/contract/product-types.ts";
+import { taxRowsMax } from "../../core/contract/tax-records.ts";
 import type { Queryable, Transaction } from "../../core/postgres/connect.ts";
 import { msOf, multirange, textArray, timeFrom, timeOf } from "../../core/postgres/values.ts";
 import { readKnownTimes } from "../../core/store/known-time.ts";
@@ -101,10 +102,10 @@ export type Overlap = { readonly asked: Interval; readonly needed: Interval };
 /**
  * Where the records are compared with the bills of covered time:
  *
- * - From one bill to another, the newest two that have none beside them which tax records may lack. Of answers without
- *   their first or last row, one lacks these: in 1 of 2,500 simulated histories the last row was of a bill that was not
- *   stored. A full second is avoided: bounds that the exchange rounds to seconds show it.
- * - The week before them.
+ * - From one bill to another that have none beside them which tax records may lack: as much time as an answer holds. Of
+ *   answers without their first or last row, one lacks these: in 1 of 2,500 simulated histories the last row was of a bill that
+ *   was not stored. A full second is avoided: bounds that the exchange rounds to seconds show it.
+ * - What the newest week has before them.
  * - The newest bill of each type and each coin, at most fifty.
  *
  * @returns none where no bill is stored with which records can be compared.
@@ -119,27 +120,47 @@ export async function readOverlap(
 ): Promise<readonly Overlap[]> {
   const isCompared = sql`source is null and ${hasRecord} and c_time <@ ${multirange(coverage)}`;
   const { rows: ends } = await db.execute<{ at: string }>(sql`
-    select ${msOf(sql`c_time`)} as at
-    from (
-      select
-        c_time,
-        is_compared,
-        count(*) filter (where is_compared) over (partition by c_time) = count(*) over (
-          order by c_time range between '1 ms' preceding and '1 ms' following
-        ) as is_alone
+    with times as (
+      select c_time, is_alone, max(place) as place, date_trunc('second', c_time) = c_time as is_full_second
       from (
-        select c_time, ${isCompared} as is_compared
-        from bills
-        where ${isOfLedger(ledger)}
-        order by c_time desc
-        limit 1000
-      ) as newest
-    ) as times
-    where is_compared
-    group by c_time, is_alone
-    order by is_alone desc, date_trunc('second', c_time) = c_time, c_time desc
-    limit 2`);
-  const [first, last = first] = ends.map(({ at }) => Number(at)).toSorted((a, b) => a - b);
+        select
+          c_time,
+          place,
+          is_compared,
+          count(*) filter (where is_compared) over (partition by c_time) = count(*) over (
+            order by c_time range between '1 ms' preceding and '1 ms' following
+          ) as is_alone
+        from (
+          select c_time, ${isCompared} as is_compared, row_number() over (order by c_time desc) as place
+          from bills
+          where ${isOfLedger(ledger)}
+          order by c_time desc
+          limit 1000
+        ) as newest
+      ) as near
+      where is_compared
+      group by c_time, is_alone
+    ),
+    last as (
+      select c_time, place
+      from times
+      order by is_alone desc, is_full_second, c_time desc
+      limit 1
+    )
+    select ${msOf(sql`c_time`)} as at
+    from last
+    union all
+    (
+      select ${msOf(sql`times.c_time`)}
+      from times
+      join last
+        on times.c_time <= last.c_time
+        and times.c_time >= last.c_time - ${windowMaxMs - 1} * interval '1 ms'
+        and times.place < last.place + ${taxRowsMax - 1}
+      order by is_alone desc, is_full_second, times.c_time
+      limit 1
+    )`);
+  const [last, first] = ends.map(({ at }) => Number(at));
   if (first === undefined || last === undefined) return [];
   const { rows: newest } = await db.execute<{ at: string }>(sql`
     select ${msOf(sql`max(c_time)`)} as at
@@ -158,10 +179,10 @@ export async function readOverlap(
         asked,
         needed: { ...asked, from: epochMs(Math.max(asked.from, to - neededMs)) },
       }));
-  const betweenMs = Math.min(last + 1 - first, windowMaxMs);
+  const betweenMs = last + 1 - first;
   return [
-    ...upTo(first + betweenMs, betweenMs, betweenMs),
-    ...upTo(first, weekMs),
+    ...upTo(last + 1, betweenMs, betweenMs),
+    ...upTo(first, Math.max(0, weekMs - betweenMs)),
     ...newest.flatMap(({ at }) => upTo(Number(at) + 1, 1)),
   ];
 }
