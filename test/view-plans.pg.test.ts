@@ -101,6 +101,19 @@ test("none of the bills before a coin's first balance are read for a later day",
   expect((await readsOfDays("recovered", "2021-02-04")).bills).toBeLessThan(40);
 });
 
+test("a day of many bills beside ones without a balance does not begin with a balance of weeks ago", async () => {
+  const account = "doubtful";
+  await db.execute(sql`
+    insert into bills (account, product_type, bill_id, amount, fee, business_type, coin, balance, c_time, ingested_at)
+    select
+      ${account}, case when n = 0 then 'UTA-SPOT' else 'UTA-USDT-FUTURES' end, n, 1, 0, 'close_long', 'USDT',
+      case when n % 2 = 0 then n end, timestamptz '2026-01-01Z' + (n + case n when 0 then 0 else 60 end) * interval '10 seconds', now()
+    from generate_series(0, 19 * 8640) as n`);
+  await db.execute(sql`
+    insert into ledgers (account, product_type) values (${account}, 'UTA-SPOT'), (${account}, 'UTA-USDT-FUTURES')`);
+  expect((await readsOfDays(account, "2026-01-19")).bills).toBeLessThan(100_000);
+});
+
 test("no statement is compiled, which takes a view of days longer than to run", async () => {
   const compiling = new URL(url);
   compiling.searchParams.set("options", "-c jit=on");

@@ -62,31 +62,47 @@ const lookedAtMax = sql`100`;
 
 /**
  * The same of a row of `chains`, but rather one beside which no bill shows none: among those, nothing tells which balance is
- * the last. Where each of the nearest is beside one, the nearest.
+ * the last. Where each of the nearest of a product type is beside one, the nearest.
  * @param isBeside whether the bill `bills` may have changed places with one of the time `near.c_time`.
  */
-export const nearestCertain = (direction: SQL, isNear: SQL, isBeside: SQL): SQL => sql`
+export const nearestCertain = (
+  direction: SQL,
+  isNear: SQL,
+  { isBeside, isNearer }: { readonly isBeside: SQL; readonly isNearer: SQL },
+): SQL => sql`
         select day, c_time
         from (
-          select 1 as choice, near.day, near.c_time
-          from unnest(${ofChains.productTypes}) as types (product_type)
-          cross join lateral (
+          select 1 as choice, certain.day, certain.c_time
+          from (
             select near.day, near.c_time
-            from (${shownOfType(direction, isNear, ofChains, lookedAtMax)}
+            from unnest(${ofChains.productTypes}) as types (product_type)
+            cross join lateral (
+              select near.day, near.c_time
+              from (${shownOfType(direction, isNear, ofChains, lookedAtMax)}
+              ) as near
+              where not exists (
+                select 1
+                from bills
+                where bills.account = ${ofChains.account}
+                  and bills.product_type = any(${ofChains.productTypes})
+                  and bills.coin = ${ofChains.coin}
+                  and ${withoutBalance("bills")}
+                  and ${dayOf("bills")} = near.day
+                  and ${isBeside}
+              )
+              order by near.day ${direction}, near.c_time ${direction}
+              limit 1
             ) as near
-            where not exists (
-              select 1
-              from bills
-              where bills.account = ${ofChains.account}
-                and bills.product_type = any(${ofChains.productTypes})
-                and bills.coin = ${ofChains.coin}
-                and ${withoutBalance("bills")}
-                and ${dayOf("bills")} = near.day
-                and ${isBeside}
-            )
             order by near.day ${direction}, near.c_time ${direction}
             limit 1
-          ) as near
+          ) as certain
+          -- That of a product type with few bills may be months away.
+          where not exists (
+            select 1
+            from unnest(${ofChains.productTypes}) as types (product_type)
+            cross join lateral (${shownOfType(direction, sql`${isNear} and ${isNearer}`, ofChains, sql`1 offset ${lookedAtMax}`)}
+            ) as nearer
+          )
           union all
           select 2, nearest.day, nearest.c_time
           from (${nearestShown(direction, isNear)}

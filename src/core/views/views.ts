@@ -145,8 +145,11 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
   const day = dayOf("bills");
   const late = bookedMaxOf("chains.wallet");
   const isBeside = sql`bills.c_time between near.c_time - ${late} and near.c_time + ${late}`;
+  /** Both, since the index begins with the day. */
+  const isNearer = (than: SQL) =>
+    sql`${day} ${than} certain.day and bills.c_time ${than} certain.c_time`;
   const first = part("edge_balance", {
-    nearest: nearestCertain(sql`asc`, sql`true`, isBeside),
+    nearest: nearestCertain(sql`asc`, sql`true`, { isBeside, isNearer: isNearer(sql`<=`) }),
     outward: sql`asc`,
     inward: sql`desc`,
     edge_times: sql`edge_time and edge_time + ${late}`,
@@ -157,7 +160,10 @@ const dayViews = (): readonly { readonly name: string; readonly text: string }[]
     part("last_balance", {
       end_day,
       last: part("edge_balance", {
-        nearest: nearestCertain(sql`desc`, sql`${day} < ${end_day} and ${isWanted}`, isBeside),
+        nearest: nearestCertain(sql`desc`, sql`${day} < ${end_day} and ${isWanted}`, {
+          isBeside,
+          isNearer: isNearer(sql`>=`),
+        }),
         outward: sql`desc`,
         inward: sql`asc`,
         edge_times: sql`edge_time - ${late} and edge_time`,
