@@ -103,13 +103,13 @@ async function live(
     const missing = subtract(wanted, [...covered, ...lost]);
     const fresh = missing.map((window): PlannedWindow => ({ window }));
     const isLost = random() < 0.3;
-    const coverageEnd = random() < 0.2 ? minutes(0, from).to : undefined;
+    const uncoverFrom = random() < 0.2 ? minutes(0, from).to : undefined;
     const plan = isLost ? { windows: [], lost: missing } : { windows: fresh, lost: [] };
-    await store.recordPlans([{ ledger, plannedAt: origin, coverageEnd, ...plan }]);
+    await store.recordPlans([{ ledger, plannedAt: origin, uncoverFrom, ...plan }]);
     return {
       covered: intersect(
         covered,
-        interval(Number.NEGATIVE_INFINITY, coverageEnd ?? Number.MAX_VALUE),
+        interval(Number.NEGATIVE_INFINITY, uncoverFrom ?? Number.MAX_VALUE),
       ),
       lost: union([...lost, ...plan.lost]),
       open: union(plan.windows.map(({ window }) => window)),

@@ -33,7 +33,7 @@ type ReconcileOptions = {
   readonly repair: boolean;
 };
 
-/** `reconcile`: checks the ledger against itself. The exit code is 0 only if nothing is open. */
+/** `reconcile`: checks the ledger against itself. The exit code is 0 only if nothing but restatements is open. */
 export async function reconcileCommand(
   config: Config,
   io: Io,
@@ -51,7 +51,7 @@ export async function reconcileCommand(
   };
   const run = async () => {
     const repairs = options.repair ? heal : undefined;
-    const checking = { isFull: options.full, isDue: false };
+    const checking = { isFull: options.full, skipsFailedToday: false };
     const checked = await reconcileAndHeal(db, selection, checking, repairs);
     const { isFull, chains, breaks } = checked;
     const accepted = await countAccepted(db, selection);

@@ -97,7 +97,7 @@ export function seams(intervals: readonly Interval[]): readonly string[] {
 
 /** The windows and the settled time that the plan leaves cover wanted time exactly once, up to now. */
 export function planFaults(
-  { ledger, windows, lost, coverageEnd = epochMs(dateMaxMs) }: LedgerPlan,
+  { ledger, windows, lost, uncoverFrom = epochMs(dateMaxMs) }: LedgerPlan,
   settled: readonly Span[],
   at: EpochMs,
   { aheadMs, behindMs, edgeMs }: Tolerance,
@@ -108,7 +108,7 @@ export function planFaults(
     .map(({ state, from, to }) => ({
       state,
       from,
-      to: state === "covered" ? epochMs(Math.min(to, coverageEnd)) : to,
+      to: state === "covered" ? epochMs(Math.min(to, uncoverFrom)) : to,
     }))
     .filter(({ from, to }) => from < to)
     // Time that was lost to a clock that was ahead is planned again.

@@ -83,7 +83,7 @@ const offBy = ({ count, detail, difference, coin }: FindingGroup): string => {
 const age = ({ since, isSeveral = false }: FindingGroup, now: EpochMs): string =>
   `${isSeveral ? "up to " : ""}${formatDuration(now - (since ?? 0))}`;
 
-/** Every verdict there is, worst first. A new one is a line here, and a select in findings.ts. */
+/** Every verdict there is, worst first. A new one is a line here, and a select beside findings.ts. */
 export const findingKinds = {
   broken: {
     severity: "critical",

@@ -175,7 +175,7 @@ export class Chain {
 
   #compare(
     base: ChainBill,
-    { bill, isVague, near }: Released<ChainBill>,
+    { bill, isVague, neighbours }: Released<ChainBill>,
     after: bigint,
   ): "follows" | "vague" | "off" {
     const { tolerance, reconciledThrough } = this;
@@ -186,7 +186,7 @@ export class Chain {
     if (!isSmall && isVague) return "vague";
     if (bills === 1) {
       const isAlone =
-        bill.time < reconciledThrough && (isSmall || this.#areAlone(base, bill, near()));
+        bill.time < reconciledThrough && (isSmall || this.#areAlone(base, bill, neighbours()));
       tallyBill(bill.type, bill, off, { tolerance, isAlone });
     }
     if (off === 0n) return "follows";
@@ -202,11 +202,11 @@ export class Chain {
   }
 
   /** Whether no third bill can have changed places with one of the two. */
-  #areAlone(base: ChainBill, bill: ChainBill, near: readonly ChainBill[]): boolean {
+  #areAlone(base: ChainBill, bill: ChainBill, neighbours: readonly ChainBill[]): boolean {
     const bookedMaxMs = this.#bookedMaxMs;
     const isBeside = ({ time }: ChainBill) =>
       Math.abs(base.time - time) <= bookedMaxMs || Math.abs(bill.time - time) <= bookedMaxMs;
-    return near.filter(isBeside).length === 2;
+    return neighbours.filter(isBeside).length === 2;
   }
 }
 

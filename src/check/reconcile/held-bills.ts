@@ -13,7 +13,7 @@ export type Released<Bill> = {
   /** Whether it may be anywhere among the bills beside it, since no order fits and some show no balance. */
   readonly isVague: boolean;
   /** The bills that may have changed places with it or with the one before it, with these two. */
-  readonly near: () => readonly Bill[];
+  readonly neighbours: () => readonly Bill[];
 };
 
 /** The balance at a place of the chain, and how many bills were passed since one was served. */
@@ -141,8 +141,8 @@ export class HeldBills<Bill extends Move> {
     const released = this.#held.splice(0, count);
     this.#following = Math.max(0, this.#following - count);
     for (const [index, bill] of released.entries()) {
-      const near = () => [...this.#released, ...released.slice(index), ...this.#held];
-      this.#release({ bill, isVague: bill.time <= this.#vagueTo, near });
+      const neighbours = () => [...this.#released, ...released.slice(index), ...this.#held];
+      this.#release({ bill, isVague: bill.time <= this.#vagueTo, neighbours });
       this.#before = levelAfter(this.#before, bill);
       this.#keep(bill);
     }

@@ -41,14 +41,14 @@ const staysAccepted: readonly string[] = ["lost", "unread"] satisfies BreakKind[
  * Stores the breaks that were found, and resolves those that were not found again. A known break keeps its
  * number and its first time. One that was accepted is reopened where its difference has changed. A new
  * one gets the next number of a sequence that all accounts share.
- * @param wasChecked whether the check would have found a break again.
+ * @param wouldBeFoundAgain whether the check would have found a break again.
  * @returns how many breaks were resolved.
  */
 export async function recordBreaks(
   tx: Transaction,
   account: string,
   breaks: readonly FoundBreak[],
-  wasChecked: (entry: Row) => boolean,
+  wouldBeFoundAgain: (entry: Row) => boolean,
 ): Promise<number> {
   const rows = await readStoredBreaks(tx, account);
   const stored = new Map(rows.map((row) => [identityOf(row), row]));
@@ -95,7 +95,7 @@ export async function recordBreaks(
       row.state !== "resolved" &&
       !(row.state === "accepted" && staysAccepted.includes(row.kind)) &&
       !foundAgain.has(identityOf(row)) &&
-      wasChecked(row),
+      wouldBeFoundAgain(row),
   );
   if (gone.length > 0) {
     const ids = gone.map(({ breakId }) => breakId);

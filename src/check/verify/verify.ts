@@ -200,7 +200,7 @@ export class ComparedSpan implements LedgerStore {
   }
 
   async commitPage({ bills, rejected, window, next }: PageCommit): Promise<PageCounts> {
-    const rows = this.#unserved({ bills, rejected });
+    const rows = this.#notComparedYet({ bills, rejected });
     await this.#compare(window.to, rows);
     this.compared += rows.bills.length;
     if ("end" in next) {
@@ -214,7 +214,7 @@ export class ComparedSpan implements LedgerStore {
   }
 
   /** The rows of the span, and the bills that were booked in it long after their times, that were not served before. */
-  #unserved({ bills, rejected }: ReadRows): ReadRows {
+  #notComparedYet({ bills, rejected }: ReadRows): ReadRows {
     const { span } = this.#deps;
     const { idOf, timeOf } = billsApiOf(this.#ledger.productType);
     const isOfSpan = (time: EpochMs) => time >= span.from && time < span.to;

@@ -13,8 +13,8 @@ export async function recordPlans(
 ): Promise<void> {
   const productTypes = plans.map(({ ledger }) => ledger.productType);
   const column = (pick: (plan: LedgerPlan) => string) => textArray(plans.map(pick));
-  const kept = ({ coverageEnd }: LedgerPlan) =>
-    `{(,${coverageEnd === undefined ? "" : isoTime(coverageEnd)})}`;
+  const kept = ({ uncoverFrom }: LedgerPlan) =>
+    `{(,${uncoverFrom === undefined ? "" : isoTime(uncoverFrom)})}`;
   const windowsOf = ({ windows }: LedgerPlan) => windows.map(({ window }) => window);
   // Sent together; the server executes them in this order.
   await Promise.all([

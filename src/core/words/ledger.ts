@@ -49,5 +49,5 @@ export type LedgerPlan = {
    * Coverage behind this time is unread again; undefined where all of it stays. The exchange's clock was ahead in an
    * earlier run if coverage reaches past its time of today, and it has shown a bill that is not stored.
    */
-  readonly coverageEnd?: EpochMs | undefined;
+  readonly uncoverFrom?: EpochMs | undefined;
 };

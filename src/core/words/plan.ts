@@ -66,9 +66,9 @@ export function planLedger(
   const horizon = horizonAt(now);
   const start = ledgerStart(known, horizon);
   const readAgainFrom = Math.min(now, ...unstored.filter((time) => time >= horizon));
-  const coverageEnd = epochMs(Math.min(settledUntil(settleLagMs, now), readAgainFrom));
+  const uncoverFrom = epochMs(Math.min(settledUntil(settleLagMs, now), readAgainFrom));
   const coverage = known.coverage.flatMap(({ from, to }) =>
-    interval(from, Math.min(to, coverageEnd)),
+    interval(from, Math.min(to, uncoverFrom)),
   );
   // Lost time is read after all where it is within the horizon: the exchange's clock was hours ahead in an earlier run.
   const gone = intersect([...known.lost, ...(known.recovered ?? [])], interval(start, horizon));
@@ -97,7 +97,7 @@ export function planLedger(
       // The lost part of a resumed window is recorded when its walk ends.
       ...resumed.map(({ window }) => window),
     ]),
-    coverageEnd: known.coverage.some(({ to }) => to > coverageEnd) ? coverageEnd : undefined,
+    uncoverFrom: known.coverage.some(({ to }) => to > uncoverFrom) ? uncoverFrom : undefined,
   };
 }
 
