@@ -43,7 +43,7 @@ export async function checkSynced(
         const among = { accounts: [account.name], productTypes: undefined };
         const before = await readBreaks(db, among);
         const idsBefore = new Set(before.map(({ breakId }) => breakId));
-        const checking = { isFull: false, skipsFailedToday: true };
+        const checking = { isFull: false, skipsFailed: true };
         const healing = (spans: readonly BrokenSpan[]) => heal(account, spans);
         const checked = await reconcileAndHeal(db, among, checking, healing);
         const { breaks, chains } = checked;

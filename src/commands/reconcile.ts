@@ -51,7 +51,7 @@ export async function reconcileCommand(
   };
   const run = async () => {
     const repairs = options.repair ? heal : undefined;
-    const checking = { isFull: options.full, skipsFailedToday: false };
+    const checking = { isFull: options.full, skipsFailed: false };
     const checked = await reconcileAndHeal(db, selection, checking, repairs);
     const { isFull, chains, breaks } = checked;
     const accepted = await countAccepted(db, selection);

@@ -75,9 +75,9 @@ export async function healAlone(world: World): Promise<void> {
     say("bills stored", repairedIn(ledgers));
     return repairedIn(ledgers) > 0;
   };
-  const skipsFailedToday = true;
+  const skipsFailed = true;
   const { breaks } = await time.run(
-    reconcileAndHeal(db, among, { isFull: false, skipsFailedToday }, heal),
+    reconcileAndHeal(db, among, { isFull: false, skipsFailed }, heal),
   );
   say("breaks left", breaks.filter(isOfBalance).length);
   // Nobody changes rows by hand: what does not follow is a break.

@@ -177,12 +177,12 @@ export type BrokenSpan = {
  * The spans of time around the open breaks of balances and transfers: from the last good bill to the first bad one, or to the
  * balance that the exchange told, both included. Overlapping spans are merged. The missing bill may belong to any product type
  * of the wallet.
- * @param skipsFailedToday whether to leave out what was read again in vain within a day.
+ * @param skipsFailed whether to leave out what was read again in vain within a day.
  */
 export async function readBrokenSpans(
   db: Queryable,
   scope: Among,
-  { skipsFailedToday = false }: { readonly skipsFailedToday?: boolean } = {},
+  { skipsFailed = false }: { readonly skipsFailed?: boolean } = {},
 ): Promise<readonly BrokenSpan[]> {
   const { account, ledger, coin, happenedAt, state, repairFailedAt } = ledgerBreaks;
   const isInVain = sql`${repairFailedAt} > statement_timestamp() - interval '1 day'`;
@@ -206,7 +206,7 @@ export async function readBrokenSpans(
       and(
         eq(state, "open"),
         ...[ne(coin, ""), ne(ledger, "")],
-        skipsFailedToday ? sql`${isInVain} is not true` : undefined,
+        skipsFailed ? sql`${isInVain} is not true` : undefined,
         isWithin(scope),
       ),
     );

@@ -110,17 +110,17 @@ export async function reconcile(
 /**
  * Reconciles, and once more if something was stored between.
  * @param heal reads broken time again, and says whether it stored anything. Default nothing is read again.
- * @param skipsFailedToday whether to leave out what was read again in vain within a day.
+ * @param skipsFailed whether to leave out what was read again in vain within a day.
  */
 export async function reconcileAndHeal(
   db: Database,
   among: Among,
-  { isFull, skipsFailedToday }: { readonly isFull: boolean; readonly skipsFailedToday: boolean },
+  { isFull, skipsFailed }: { readonly isFull: boolean; readonly skipsFailed: boolean },
   heal?: (spans: readonly BrokenSpan[]) => Promise<boolean>,
 ): Promise<Reconciliation> {
   const first = await reconcile(db, among, { isFull });
   if (heal === undefined || first.breaks.length === 0) return first;
-  const spans = await readBrokenSpans(db, among, { skipsFailedToday });
+  const spans = await readBrokenSpans(db, among, { skipsFailed });
   if (spans.length === 0 || !(await heal(spans))) return first;
   return await reconcile(db, among, { isFull });
 }
