@@ -200,6 +200,7 @@ test.each<[string, string | undefined, RegExp]>([
   ["temp files", "53400", /a limit of the server was reached; raise it/],
   ["no unique constraint", "42P10", /or half restored; .*, or restore a whole backup into an/],
   ["no table", "42P01", /of an older version, .* or half restored; run bill-sync db migrate/],
+  ["no schema", "3F000", /of an older version, .* or half restored; run bill-sync db migrate/],
   ["column mine is not null", "23502", /: if .* is not this program's, drop it/],
   ["foreign key mine", "23503", /: if .* is not this program's, drop it/],
   ["unique constraint mine", "23505", /: if .* is not this program's, drop it/],

@@ -132,7 +132,7 @@ test("what the database refuses is told with its remedy, by the queue and by its
     ...{ url: new Secret(database.url), supervises: true, onTrouble: trouble.resolve },
   });
   await database.db.execute(sql`alter schema fleet rename to elsewhere`);
-  const failure = /42P01\): its tables are of an older version/;
+  const failure = /(42P01|3F000)\): its tables are of an older version/;
   const job = { id: randomUUID(), retryCount: 0, task: { account: "a" } };
   for (const work of [
     () => queue.enqueue([task("a")]),

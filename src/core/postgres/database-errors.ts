@@ -65,6 +65,7 @@ const remedies: Readonly<Record<string, string>> = {
   "42703": isOtherSchema,
   "42710": isForeign,
   "42P01": isOtherSchema,
+  "3F000": isOtherSchema,
   "42P10": isOtherSchema,
   "42P06": isForeign,
   "42P07": isForeign,

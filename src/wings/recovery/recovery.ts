@@ -120,46 +120,50 @@ export async function readOverlap(
 ): Promise<readonly Overlap[]> {
   const isCompared = sql`source is null and ${hasRecord} and c_time <@ ${multirange(coverage)}`;
   const { rows: ends } = await db.execute<{ at: string }>(sql`
-    with times as (
-      select c_time, is_alone, max(place) as place, date_trunc('second', c_time) = c_time as is_full_second
-      from (
-        select
-          c_time,
-          place,
-          is_compared,
-          count(*) filter (where is_compared) over (partition by c_time) = count(*) over (
-            order by c_time range between '1 ms' preceding and '1 ms' following
-          ) as is_alone
-        from (
-          select c_time, ${isCompared} as is_compared, row_number() over (order by c_time desc) as place
-          from bills
-          where ${isOfLedger(ledger)}
-          order by c_time desc
-          limit 1000
-        ) as newest
-      ) as near
-      where is_compared
-      group by c_time, is_alone
-    ),
-    last as (
-      select c_time, place
-      from times
-      order by is_alone desc, is_full_second, c_time desc
-      limit 1
-    )
     select ${msOf(sql`c_time`)} as at
-    from last
-    union all
-    (
-      select ${msOf(sql`times.c_time`)}
-      from times
-      join last
-        on times.c_time <= last.c_time
-        and times.c_time >= last.c_time - ${windowMaxMs - 1} * interval '1 ms'
-        and times.place < last.place + ${taxRowsMax - 1}
-      order by is_alone desc, is_full_second, times.c_time
-      limit 1
-    )`);
+    from (
+      with times as (
+        select c_time, is_alone, max(place) as place, date_trunc('second', c_time) = c_time as is_full_second
+        from (
+          select
+            c_time,
+            place,
+            is_compared,
+            count(*) filter (where is_compared) over (partition by c_time) = count(*) over (
+              order by c_time range between '1 ms' preceding and '1 ms' following
+            ) as is_alone
+          from (
+            select c_time, ${isCompared} as is_compared, row_number() over (order by c_time desc) as place
+            from bills
+            where ${isOfLedger(ledger)}
+            order by c_time desc
+            limit 1000
+          ) as newest
+        ) as near
+        where is_compared
+        group by c_time, is_alone
+      ),
+      last as (
+        select c_time, place
+        from times
+        order by is_alone desc, is_full_second, c_time desc
+        limit 1
+      )
+      select 'last' as name, c_time
+      from last
+      union all
+      (
+        select 'first', times.c_time
+        from times
+        join last
+          on times.c_time <= last.c_time
+          and times.c_time >= last.c_time - ${windowMaxMs - 1} * interval '1 ms'
+          and times.place < last.place + ${taxRowsMax - 1}
+        order by is_alone desc, is_full_second, times.c_time
+        limit 1
+      )
+    ) as ends
+    order by name desc`);
   const [last, first] = ends.map(({ at }) => Number(at));
   if (first === undefined || last === undefined) return [];
   const { rows: newest } = await db.execute<{ at: string }>(sql`
