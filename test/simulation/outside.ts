@@ -7,6 +7,7 @@ import {
   openExchange,
 } from "../../src/core/exchange/session.ts";
 import type { HttpAnswer, Transport } from "../../src/core/exchange/transport.ts";
+import { minuteMs } from "../../src/lib/time.ts";
 import { seededRandom } from "../../src/wings/sandbox/random.ts";
 import type { Sandbox } from "../exchange/sandbox.ts";
 import { secretsOf } from "../support/exchange-client.ts";
@@ -104,18 +105,21 @@ function networkOf(
   { onRequest, onPage, onShown }: NetworkEvents,
 ): Transport {
   const carry = sandboxTransport(sandbox, time.clock.sleep, wayMs);
-  const pages = new Map<string, ServedPage>();
+  const pages = new Map<string, { readonly page: ServedPage; readonly latestStart: number }>();
   return (request) => {
     const { url } = request;
     const query = Object.fromEntries(url.searchParams);
-    const { endTime } = query;
+    const { startTime, endTime } = query;
     const productType = productTypeOf(query);
     const below = query["idLessThan"] ?? query["cursor"];
     return process.send(async () => {
       trace(`${time.now()} asks ${isForBills(url) ? "" : url.pathname}${url.search}`);
-      onRequest?.(
-        below === undefined ? undefined : pages.get(`${productType} ${endTime} ${below}`),
-      );
+      const behind =
+        below === undefined ? undefined : pages.get(`${productType} ${endTime} ${below}`);
+      // The window beside it may ask for its own oldest millisecond, up to the same time and with the same bill. Only the
+      // horizon moves a window's start.
+      const isOfWindow = Number(startTime) - time.now() <= (behind?.latestStart ?? 0);
+      onRequest?.(isOfWindow ? behind?.page : undefined);
       const arrived = await carry(request);
       trace(`${time.now()} gets ${arrived.status}, ${arrived.body.length} characters`);
       const page = isForBills(url) ? servedPage(query, arrived) : undefined;
@@ -124,7 +128,9 @@ function networkOf(
         for (const { billId } of page.rows) {
           // If cursors are inclusive, the cursor's bill comes with the next page, which may be
           // requested again.
-          if (billId !== below) pages.set(`${productType} ${endTime} ${billId}`, page);
+          const latestStart = Number(startTime) - time.now() + 10 * minuteMs;
+          if (billId !== below)
+            pages.set(`${productType} ${endTime} ${billId}`, { page, latestStart });
         }
         onPage?.(page);
       }
