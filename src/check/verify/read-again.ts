@@ -142,7 +142,8 @@ async function readPiece(
 
 /**
  * Whether a question beyond an answer's last row shows more: some exchanges may cut pages that are not full. It is asked
- * only where something is known to be missing, since elsewhere it would double the requests.
+ * only where something is known to be missing, since elsewhere it would double the requests. By time it goes no further within
+ * a millisecond, so one with several rows is asked for below their lowest id, too.
  */
 async function showsOlder(
   api: BillsApi,
@@ -150,12 +151,18 @@ async function showsOlder(
   piece: Interval,
   positions: readonly RowPosition[],
 ): Promise<boolean> {
-  const oldest = Math.min(...positions.flatMap(({ cTime }) => cTime ?? []));
+  const times = positions.flatMap(({ cTime }) => cTime ?? []);
+  const oldest = Math.min(...times);
   if (!Number.isFinite(oldest)) return false;
-  const known = new Set(positions.map(({ billId }) => billId));
-  const endTime = epochMs(oldest + 1);
-  const page = await pages.ask({ endTime, idLessThan: undefined, limit: pageSizeMax }, piece);
-  return positionsOf(api, readRows(api, page)).some(({ billId }) => !known.has(billId));
+  const ids = positions.flatMap(({ billId }) => billId ?? []);
+  const isCrowd = times.filter((time) => time === oldest).length > 1;
+  const byTime = { idLessThan: undefined, endTime: epochMs(oldest + 1), limit: pageSizeMax };
+  const byId = { ...byTime, idLessThan: lowestId(ids), startTime: epochMs(oldest - 1) };
+  for (const question of isCrowd ? [byTime, byId] : [byTime]) {
+    const shown = positionsOf(api, readRows(api, await pages.ask(question, piece)));
+    if (shown.some(({ billId }) => billId === undefined || !ids.includes(billId))) return true;
+  }
+  return false;
 }
 
 // A question reaches a millisecond beyond its piece, so one that touches a crowded millisecond is filled by it.
