@@ -48,7 +48,7 @@ test("all is asked for by time alone, in spans that no page can fill but for mil
   const wanted = bills.filter(({ cTime }) => cTime > wholeTime.from + minuteMs);
   expect(wanted.length).toBeGreaterThan(4_000);
   expect(stored.length).toBeGreaterThanOrEqual(wanted.length);
-  expect(requests).toBeLessThan(wanted.length / 15);
+  expect(requests).toBeLessThan(wanted.length / 14);
 });
 
 test("a thousand requests are sent, for what is nearest to the missing bill, and the rest is left", async () => {
