@@ -1,10 +1,9 @@
 import { sql } from "drizzle-orm";
-import { walletOf } from "../../core/contract/product-types.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import { isOneOf, textArray, timeOf } from "../../core/postgres/values.ts";
 import { printableLine } from "../../lib/printable.ts";
 import { formatDuration } from "../../output/text.ts";
-import type { FindingScope } from "./finding-rows.ts";
+import { type FindingScope, isWithinSpan, withWallets } from "./finding-rows.ts";
 
 /** What is complete with a reservation: accepted discrepancies and losses, and recovered bills. */
 export type Accepted = {
@@ -19,7 +18,7 @@ export async function readAccepted(
   db: Queryable,
   { accounts, productTypes, span }: Pick<FindingScope, "accounts" | "productTypes" | "span">,
 ): Promise<Accepted> {
-  const wallets = productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];
+  const wallets = withWallets(productTypes);
   const { rows } = await db.execute<{ coin: string; difference: string }>(sql`
     select coin, sum(abs(difference))::text as difference
     from (
@@ -30,8 +29,7 @@ export async function readAccepted(
         and (coin <> '' or kind = 'lost')
         and ${isOneOf(accounts)}
         and ${wallets === undefined ? sql`true` : sql`ledger = any(${textArray([...wallets, ""])}::text[])`}
-        and ${span?.from === undefined ? sql`true` : sql`happened_at >= ${timeOf(span.from)}`}
-        and ${span?.to === undefined ? sql`true` : sql`happened_at < ${timeOf(span.to)}`}
+        and ${isWithinSpan(sql`happened_at`, span)}
     ) as accepted
     group by coin
     order by coin`);

@@ -1,6 +1,6 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { RosterLedger } from "../../accounts/roster.ts";
-import type { ProductType } from "../../core/contract/product-types.ts";
+import { type ProductType, walletOf } from "../../core/contract/product-types.ts";
 import { timeOf } from "../../core/postgres/values.ts";
 import type { Interval } from "../../core/words/intervals.ts";
 import { type EpochMs, hourMs } from "../../lib/time.ts";
@@ -64,3 +64,7 @@ export const findingRows = (kind: Kind | SQL, given: readonly Column[], rows: SQ
 export const isWithinSpan = (at: SQL, span: Span = {}): SQL => sql`
           ${span.to === undefined ? sql`true` : sql`${at} < ${timeOf(span.to)}`}
           and ${span.from === undefined ? sql`true` : sql`${at} >= ${timeOf(span.from)}`}`;
+
+/** Product types, and the wallets that they share: a break is of a wallet. */
+export const withWallets = (productTypes: FindingScope["productTypes"]) =>
+  productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];

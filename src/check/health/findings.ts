@@ -1,11 +1,10 @@
 import { type SQL, sql } from "drizzle-orm";
 import type { RosterLedger } from "../../accounts/roster.ts";
-import { walletOf } from "../../core/contract/product-types.ts";
 import type { Queryable } from "../../core/postgres/connect.ts";
 import { msOf, textArray, timeFrom, timeOf } from "../../core/postgres/values.ts";
 import { accountFindings } from "./account-findings.ts";
 import { breaksNamedMax, type Finding, type Kind, kindNames } from "./finding-kinds.ts";
-import { type FindingScope, findingColumns } from "./finding-rows.ts";
+import { type FindingScope, findingColumns, withWallets } from "./finding-rows.ts";
 import { missingFindings } from "./missing-findings.ts";
 import { sumFindings } from "./sum-findings.ts";
 
@@ -103,7 +102,7 @@ export async function countFindings(
 /** A select a kind. Each names its accounts. */
 function findings(scope: FindingScope): SQL {
   const { span, productTypes } = scope;
-  const names = productTypes && [...new Set([...productTypes, ...productTypes.map(walletOf)])];
+  const names = withWallets(productTypes);
   const all = [
     ...missingFindings(scope),
     ...sumFindings(scope),
